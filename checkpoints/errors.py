@@ -1,0 +1,69 @@
+"""What can go wrong with a saved snapshot. Every exception carries its data; none carries a saved value."""
+
+from uuid import UUID
+
+
+class CheckpointError(Exception):
+    """The root of this app's exceptions."""
+
+
+class Unencodable(CheckpointError):
+    """A value cannot be saved so that it comes back equal and of the same type.
+
+    `path` says where it is (`state.order.items[3].when`), `reason` what to do about it.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class SnapshotTooLarge(CheckpointError):
+    """A snapshot, `size` bytes before compression, is over `limit` bytes."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(f"the snapshot holds {size} bytes; the limit is {limit}")
+        self.size = size
+        self.limit = limit
+
+
+class NotFound(CheckpointError):
+    """The run has no such checkpoint; `seq` None means that it has none at all."""
+
+    def __init__(self, run_id: UUID, seq: int | None) -> None:
+        which = "no checkpoint" if seq is None else f"no checkpoint {seq}"
+        super().__init__(f"run {run_id} has {which}")
+        self.run_id = run_id
+        self.seq = seq
+
+
+class Unreadable(CheckpointError):
+    """A saved value exists and this build cannot give it back."""
+
+
+class Corrupt(Unreadable):
+    """Saved bytes are not what was written; `what` names the record, `why` the finding."""
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"{what}: {why}")
+        self.what = what
+        self.why = why
+
+
+class UnknownType(Unreadable):
+    """A saved value needs the registered type, enum member or time zone `name`, which this build lacks."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"nothing is registered as {name!r}")
+        self.name = name
+
+
+class ShapeChanged(Unreadable):
+    """The class registered as `name` no longer has the saved fields `unexpected`, or demands the fields `missing`."""
+
+    def __init__(self, name: str, *, missing: tuple[str, ...], unexpected: tuple[str, ...]) -> None:
+        super().__init__(f"{name!r} changed its fields: missing {list(missing)}, unexpected {list(unexpected)}")
+        self.name = name
+        self.missing = missing
+        self.unexpected = unexpected
