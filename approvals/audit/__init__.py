@@ -1,0 +1,5 @@
+"""The audit trail: what is written, how it is sealed, checked, read, exported and erased. docs/audit.md explains it."""
+
+from approvals.audit.events import EventType, append
+
+__all__ = ["EventType", "append"]

@@ -1,0 +1,91 @@
+"""Writing events. The hash is computed in the database (migration `audit_triggers`), under the chain's lock."""
+
+import json
+import secrets
+from typing import Any, Protocol
+
+from django.db.models import TextChoices
+
+SALT_BYTES = 16
+
+
+class EventType(TextChoices):
+    """Everything that the trail records. A closed list: `append` refuses any other name."""
+
+    APPROVAL_REQUESTED = "approval.requested"
+    APPROVAL_VIEWED = "approval.viewed"
+    APPROVAL_CLAIMED = "approval.claimed"
+    APPROVAL_RELEASED = "approval.released"
+    APPROVAL_EDITED = "approval.edited"
+    APPROVAL_HELD = "approval.held"
+    APPROVAL_ESCALATED = "approval.escalated"
+    APPROVAL_RECOUNTED = "approval.recounted"
+    APPROVAL_SETTLED = "approval.settled"
+    APPROVAL_SUPERSEDED = "approval.superseded"
+    APPROVAL_EXPIRED = "approval.expired"
+    APPROVAL_CANCELLED = "approval.cancelled"
+    VOTE_CAST = "vote.cast"
+    VOTE_VOIDED = "vote.voided"
+    VOTE_UNDONE = "vote.undone"
+    ATTEMPT_REFUSED = "attempt.refused"
+    GRANT_SPENT = "grant.spent"
+    GRANT_OUTCOME = "grant.outcome"
+    GRANT_REVOKED = "grant.revoked"
+    GRANT_LAPSED = "grant.lapsed"
+    GRANT_VOIDED = "grant.voided"
+    RUN_STARTED = "run.started"
+    RUN_CANCELLED = "run.cancelled"
+    RUN_RETRIED = "run.retried"
+    RUN_FORKED = "run.forked"
+    RUN_FINISHED = "run.finished"
+    RUN_BLOCKED = "run.blocked"
+    STEP_IN_DOUBT = "step.in_doubt"
+    STEP_RESOLVED = "step.resolved"
+    POLICY_CHANGED = "policy.changed"
+    AGENT_CHANGED = "agent.changed"
+    KEY_CREATED = "key.created"
+    KEY_REVOKED = "key.revoked"
+    PERSON_CHANGED = "person.changed"
+    DELEGATION_CHANGED = "delegation.changed"
+    CONTENT_REVEALED = "content.revealed"
+    SNAPSHOTS_ERASED = "snapshots.erased"
+    AUDIT_EXPORTED = "audit.exported"
+    AUDIT_ERASED = "audit.erased"
+
+
+class Cursor(Protocol):
+    """A psycopg cursor or Django's wrapper around one."""
+
+    def execute(self, query: Any, params: Any = None, /) -> Any: ...
+
+
+def append(
+    cursor: Cursor,
+    *,
+    chain: str,
+    type: str,
+    actor: str,
+    team_id: int | None,
+    body: dict[str, Any],
+    person_id: int | None = None,
+) -> None:
+    """Add one event to the end of `chain`, inside the caller's transaction (READ COMMITTED). One round trip.
+
+    `chain` is `approval:UUID`, `run:UUID`, `team:ID` (configuration) or `site`; `actor` is `person:ID`, `agent:UUID`,
+    `worker` or `system`. `body` holds JSON types; these keys have one meaning everywhere: `approval`, `run`, `agent`
+    (UUID text), `tool`, `args` and `args_before` (canonical JSON text), `revision`, `outcome`, `message`, `person`
+    (an id). `person_id` names the person whose personal data the body holds: erasing the person deletes the body.
+
+    Takes the chain's lock until the transaction ends, so call it after every other lock is held (run, approval,
+    grant, then chains). A transaction that writes to several chains writes to them in sorted order unless the run's
+    lock already keeps others away. Raises ValueError for an unknown `type` or a body that is not JSON.
+    """
+    cursor.execute(
+        "SELECT approvals_audit_append(%s, %s, %s, %s, %s, %s, %s)",
+        (chain, EventType(type).value, actor, team_id, secrets.token_bytes(SALT_BYTES), canonical(body), person_id),
+    )
+
+
+def canonical(body: dict[str, Any]) -> str:
+    """The one text of a body: sorted keys, no spaces, ASCII with escapes, no NaN."""
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
