@@ -1,0 +1,35 @@
+"""Python values to bytes and back: equal and of the same type, or refused with the path. No pickle.
+
+JSON types, Decimal, datetime, date, time, timedelta, UUID, bytes, tuple, set, frozenset, dicts with keys of any of
+these, and the enums, dataclasses and pydantic models that were registered by name. Refused: NaN and infinities, lone
+surrogates, subclasses, live handles, objects reachable by two paths, nesting of more than 200 containers.
+"""
+
+from typing import Any
+
+from checkpoints.codec.decoding import unpacked
+from checkpoints.codec.encoding import MAX_DEPTH, packed
+from checkpoints.codec.frames import MAX_BYTES, framed, unframed
+from checkpoints.codec.frozen import freeze, thaw
+from checkpoints.codec.jsonable import to_jsonable
+from checkpoints.codec.registry import register
+
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "decode", "encode", "freeze", "register", "roundtrip", "thaw", "to_jsonable"]
+
+
+def encode(value: object, path: str = "state") -> bytes:
+    """`value` as bytes; `path` is its name in errors. Raises Unencodable."""
+    return framed(packed(value, path))
+
+
+def decode(body: bytes, *, what: str = "value", max_bytes: int = MAX_BYTES) -> Any:
+    """The value that `encode` was given. Raises Corrupt naming `what`, UnknownType or ShapeChanged.
+
+    `max_bytes` bounds what a body may decompress to; more is Corrupt.
+    """
+    return unpacked(unframed(body, what=what, max_bytes=max_bytes), what=what)
+
+
+def roundtrip(value: object, path: str = "state") -> Any:
+    """A copy of `value` as it would come back after being saved. Raises Unencodable."""
+    return unpacked(packed(value, path), what=path)

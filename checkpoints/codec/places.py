@@ -1,0 +1,48 @@
+"""Where a value sits inside the value being saved: links made on the way down, turned into text only for an error."""
+
+import json
+from typing import NamedTuple, TypeAlias
+
+
+class Other(NamedTuple):
+    """A step that is neither a string key nor an index, as it is shown."""
+
+    text: str
+
+
+Step: TypeAlias = "str | int | Other"
+Place: TypeAlias = "tuple[Place | None, Step]"
+
+SET_ITEM = Other("{…}")
+
+
+def root(name: str) -> Place:
+    return (None, Other(name))
+
+
+def render(place: Place) -> str:
+    """`state.order.items[3].when`; a key that is no identifier is shown in brackets, in ASCII."""
+    texts = []
+    link: Place | None = place
+    while link is not None:
+        link, step = link
+        texts.append(_show(step))
+    return "".join(reversed(texts))
+
+
+def _show(step: Step) -> str:
+    if isinstance(step, Other):
+        return step.text
+    if isinstance(step, int):
+        return f"[{step}]"
+    return f".{step}" if step.isidentifier() and step.isascii() else f"[{json.dumps(step)}]"
+
+
+def contains(outer: Place, inner: Place) -> bool:
+    """Whether `inner` lies inside `outer`, or is it."""
+    link: Place | None = inner
+    while link is not None:
+        if link is outer:
+            return True
+        link = link[0]
+    return False

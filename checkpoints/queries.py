@@ -1,0 +1,105 @@
+"""Reads of saved snapshots for pages, the API and operators."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from checkpoints.models import Checkpoint
+from checkpoints.store.reading import load, opened_chunk, unpacked_items
+
+_MISSING: Any = object()
+_CHUNKS = """SELECT first, count, body FROM checkpoints_historychunk
+    WHERE run_id = %s AND first < %s AND first >= coalesce(
+        (SELECT max(first) FROM checkpoints_historychunk WHERE run_id = %s AND first <= %s), 0)
+    ORDER BY first"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Listed:
+    """A checkpoint without its contents. `size` is in bytes uncompressed, history included."""
+
+    seq: int
+    at: datetime
+    epoch: int
+    workflow: str
+    schema: int
+    phase: str
+    turn: int
+    reason: str
+    history_length: int
+    size: int
+    digest: bytes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """One path of the state at which two checkpoints differ. `kind` is `added`, `removed` or `changed`."""
+
+    path: str
+    kind: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Difference:
+    """What a run did between two of its checkpoints."""
+
+    changes: tuple[Change, ...]
+    history_added: tuple[Any, ...]
+
+
+def list_checkpoints(*, run_id: UUID, before: int | None = None, limit: int = 100) -> list[Listed]:
+    """A run's checkpoints, newest first; `before` is the last seq of the page before."""
+    rows = Checkpoint.objects.filter(run_id=run_id).order_by("-seq")
+    if before is not None:
+        rows = rows.filter(seq__lt=before)
+    return [Listed(**row) for row in rows.values(*Listed.__dataclass_fields__)[:limit]]
+
+
+def history_page(*, run_id: UUID, first: int, count: int) -> list[Any]:
+    """At most `count` history items from index `first` on. Raises Unreadable."""
+    with connection.cursor() as cursor:
+        cursor.execute(_CHUNKS, [run_id, first + count, run_id, first])
+        rows = cursor.fetchall()
+    if not rows:
+        return []
+    start = rows[0][0]
+    items = unpacked_items((opened_chunk(run_id, at, length, bytes(body)) for at, length, body in rows), start)
+    return list(islice(items, first - start, first - start + count))
+
+
+def compare(*, run_id: UUID, a: int, b: int) -> Difference:
+    """What changed in the state from checkpoint `a` to checkpoint `b`, and the history added. Raises as `load` does."""
+    with connection.cursor() as cursor:
+        before, _ = load(cursor, run_id=run_id, seq=a, history=False)
+        after, _ = load(cursor, run_id=run_id, seq=b, history=False)
+    added = history_page(
+        run_id=run_id, first=before.history_length, count=max(0, after.history_length - before.history_length)
+    )
+    return Difference(changes=tuple(_changes("state", before.state, after.state)), history_added=tuple(added))
+
+
+def _changes(path: str, before: Any, after: Any) -> Iterator[Change]:
+    if type(before) is dict and type(after) is dict:
+        for key in before | after:
+            inside = f"{path}.{key}" if type(key) is str and key.isidentifier() else f"{path}[{key!r}]"
+            yield from _changes(inside, before.get(key, _MISSING), after.get(key, _MISSING))
+    elif type(before) is list and type(after) is list:
+        for index in range(max(len(before), len(after))):
+            yield from _changes(f"{path}[{index}]", _item(before, index), _item(after, index))
+    elif before is _MISSING:
+        yield Change(path=path, kind="added", before=None, after=after)
+    elif after is _MISSING:
+        yield Change(path=path, kind="removed", before=before, after=None)
+    elif type(before) is not type(after) or before != after:
+        yield Change(path=path, kind="changed", before=before, after=after)
+
+
+def _item(values: list[Any], index: int) -> Any:
+    return values[index] if index < len(values) else _MISSING

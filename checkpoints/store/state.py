@@ -1,0 +1,47 @@
+"""A run's state as parts that are stored each on its own, and back."""
+
+from typing import Any
+
+from checkpoints.codec.decoding import unpacked
+from checkpoints.codec.encoding import Walk
+from checkpoints.codec.places import root
+from checkpoints.errors import Unencodable
+
+# The name of the part that holds the entries whose keys cannot be names of parts: it is itself no such name.
+REST = ""
+_MAX_NAME = 100
+
+
+def packed_parts(walk: Walk, state: object) -> dict[str, bytes]:
+    """Each top-level entry of `state`, encoded, by its name. Raises Unencodable."""
+    place = root("state")
+    if type(state) is not dict:
+        raise Unencodable("state", "must be a dict")
+    walk.enter(state, place, 0, shareable=False)
+    rest = {key: value for key, value in state.items() if not _is_name(key)}
+    parts = {
+        key: walk.packed(value, (place, key), 1)
+        for key, value in state.items()
+        if key not in rest
+    }
+    return parts | {REST: walk.packed(rest, place)} if rest else parts
+
+
+def unpacked_parts(parts: dict[str, bytes]) -> dict[Any, Any]:
+    """The state that `packed_parts` was given. Raises Unreadable."""
+    state: dict[Any, Any] = {}
+    for name, data in parts.items():
+        if name == REST:
+            state |= unpacked(data, what="state")
+        else:
+            state[name] = unpacked(data, what=part_path(name), depth=1)
+    return state
+
+
+def part_path(name: str) -> str:
+    return f"state.{name}" if name != REST else "state"
+
+
+def _is_name(key: object) -> bool:
+    """Whether PostgreSQL can hold `key` as text, and in an index."""
+    return type(key) is str and 0 < len(key) <= _MAX_NAME and key.isprintable()
