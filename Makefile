@@ -1,0 +1,45 @@
+# Everything that starts Fermata. Each target makes .venv first if need be; Python 3.11 or newer is all it needs.
+
+PYTHON ?= python3
+ARGS ?=
+
+RUN := $(PYTHON) fermata/launcher/bootstrap.py
+DEV := $(RUN) --dev
+LAUNCHER := -m fermata.launcher
+MANAGE := .venv/bin/python manage.py
+
+# A deployment as `check --deploy` should see one; nothing connects.
+DEPLOYED := FERMATA_BASE_URL=https://fermata.example \
+	FERMATA_SECRET_KEY=an-example-for-the-deployment-check-and-for-nothing-else-0123456789 \
+	DATABASE_URL=postgres://fermata@database.example/fermata \
+	CELERY_BROKER_URL=amqps://fermata@broker.example//
+
+.DEFAULT_GOAL := help
+.PHONY: help up stop test check
+
+help:
+	@echo "make up      run Fermata at http://127.0.0.1:8000 (PORT), in the foreground; Ctrl-C stops it"
+	@echo "make stop    stop it, also what a kill has left of it"
+	@echo "make test    run the tests; ARGS=\"-k word\" goes to pytest"
+	@echo "make check   lint, types, layers, templates, deployment settings, migrations"
+	@echo ""
+	@echo "FERMATA_HOME (.fermata) is where the embedded PostgreSQL and Valkey keep their data;"
+	@echo "DATABASE_URL and CELERY_BROKER_URL name services of your own in their place."
+
+up:
+	@$(RUN) $(LAUNCHER) up
+
+stop:
+	@$(RUN) $(LAUNCHER) stop
+
+test:
+	@$(DEV) $(LAUNCHER) run-with-services -- .venv/bin/python -m pytest $(ARGS)
+
+check:
+	$(DEV) -m ruff check
+	$(DEV) -m ruff format --check
+	$(DEV) -m mypy
+	.venv/bin/lint-imports
+	$(DEV) -m djlint templates --lint --quiet
+	$(DEPLOYED) $(MANAGE) check --deploy --fail-level WARNING
+	$(DEV) $(LAUNCHER) run-with-services -- $(MANAGE) makemigrations --check --dry-run
