@@ -60,10 +60,12 @@ class UnknownType(Unreadable):
 
 
 class ShapeChanged(Unreadable):
-    """The class registered as `name` no longer has the saved fields `unexpected`, or demands the fields `missing`."""
+    """The class registered as `name` lacks the saved fields `unexpected`, or demands the fields `missing`."""
 
     def __init__(self, name: str, *, missing: tuple[str, ...], unexpected: tuple[str, ...]) -> None:
-        super().__init__(f"{name!r} changed its fields: missing {list(missing)}, unexpected {list(unexpected)}")
+        super().__init__(
+            f"{name!r} changed its fields: missing {list(missing)}, unexpected {list(unexpected)}"
+        )
         self.name = name
         self.missing = missing
         self.unexpected = unexpected

@@ -1,7 +1,7 @@
-"""Three append-only tables. The rows are written by `checkpoints.store` in SQL; the ORM reads their plain columns.
+"""Three append-only tables. `checkpoints.store` writes the rows in SQL; the ORM reads their plain columns.
 
-A run's history is stored once, in chunks; its state by top-level part, and a part that did not change is not written
-again. Columns stand in the order that PostgreSQL packs without padding.
+A run's history is stored once, in chunks; its state by top-level part, and a part that did not change is
+not written again. Columns stand in the order that PostgreSQL packs without padding.
 """
 
 from django.db import models
@@ -20,12 +20,14 @@ class Reason(models.TextChoices):
 
 
 class Checkpoint(models.Model):
-    """One saved snapshot. `body` (sealed) holds position, pending and the history digest; `manifest` names the parts."""
+    """One saved snapshot. `body` holds position, pending and the history's digest; `manifest` names the parts."""
 
     pk = models.CompositePrimaryKey("run_id", "seq")
     at = models.DateTimeField(db_default=Now())
     epoch = models.BigIntegerField()
-    size = models.BigIntegerField(help_text="Bytes of state, history, position and pending before compression.")
+    size = models.BigIntegerField(
+        help_text="Bytes of state, history, position and pending before compression."
+    )
     seq = models.IntegerField()
     turn = models.IntegerField()
     schema = models.IntegerField()
@@ -44,7 +46,9 @@ class Checkpoint(models.Model):
                 name="checkpoints_checkpoint_not_negative",
                 condition=models.Q(seq__gte=0, epoch__gte=0, turn__gte=0, history_length__gte=0, size__gte=0),
             ),
-            models.CheckConstraint(name="checkpoints_checkpoint_reason", condition=models.Q(reason__in=Reason.values)),
+            models.CheckConstraint(
+                name="checkpoints_checkpoint_reason", condition=models.Q(reason__in=Reason.values)
+            ),
         )
 
     def __str__(self) -> str:
@@ -84,7 +88,8 @@ class HistoryChunk(models.Model):
     class Meta:
         constraints = (
             models.CheckConstraint(
-                name="checkpoints_historychunk_not_empty", condition=models.Q(first__gte=0, count__gt=0, seq__gte=0)
+                name="checkpoints_historychunk_not_empty",
+                condition=models.Q(first__gte=0, count__gt=0, seq__gte=0),
             ),
         )
 

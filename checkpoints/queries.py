@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
+from checkpoints.codec.places import Place, render, root, step_to
 from checkpoints.models import Checkpoint
 from checkpoints.store.reading import load, opened_chunk, unpacked_items
 
@@ -70,36 +71,35 @@ def history_page(*, run_id: UUID, first: int, count: int) -> list[Any]:
     if not rows:
         return []
     start = rows[0][0]
-    items = unpacked_items((opened_chunk(run_id, at, length, bytes(body)) for at, length, body in rows), start)
+    items = unpacked_items(
+        (opened_chunk(run_id, at, length, bytes(body)) for at, length, body in rows), start
+    )
     return list(islice(items, first - start, first - start + count))
 
 
 def compare(*, run_id: UUID, a: int, b: int) -> Difference:
-    """What changed in the state from checkpoint `a` to checkpoint `b`, and the history added. Raises as `load` does."""
+    """What changed in the state from checkpoint `a` to `b`, and the history added. Raises as `load` does."""
     with connection.cursor() as cursor:
         before, _ = load(cursor, run_id=run_id, seq=a, history=False)
         after, _ = load(cursor, run_id=run_id, seq=b, history=False)
     added = history_page(
         run_id=run_id, first=before.history_length, count=max(0, after.history_length - before.history_length)
     )
-    return Difference(changes=tuple(_changes("state", before.state, after.state)), history_added=tuple(added))
+    return Difference(
+        changes=tuple(_changes(root("state"), before.state, after.state)), history_added=tuple(added)
+    )
 
 
-def _changes(path: str, before: Any, after: Any) -> Iterator[Change]:
+def _changes(place: Place, before: Any, after: Any) -> Iterator[Change]:
     if type(before) is dict and type(after) is dict:
         for key in before | after:
-            inside = f"{path}.{key}" if type(key) is str and key.isidentifier() else f"{path}[{key!r}]"
-            yield from _changes(inside, before.get(key, _MISSING), after.get(key, _MISSING))
+            yield from _changes((place, step_to(key)), before.get(key, _MISSING), after.get(key, _MISSING))
     elif type(before) is list and type(after) is list:
-        for index in range(max(len(before), len(after))):
-            yield from _changes(f"{path}[{index}]", _item(before, index), _item(after, index))
+        for index, (old, new) in enumerate(zip_longest(before, after, fillvalue=_MISSING)):
+            yield from _changes((place, index), old, new)
     elif before is _MISSING:
-        yield Change(path=path, kind="added", before=None, after=after)
+        yield Change(path=render(place), kind="added", before=None, after=after)
     elif after is _MISSING:
-        yield Change(path=path, kind="removed", before=before, after=None)
+        yield Change(path=render(place), kind="removed", before=before, after=None)
     elif type(before) is not type(after) or before != after:
-        yield Change(path=path, kind="changed", before=before, after=after)
-
-
-def _item(values: list[Any], index: int) -> Any:
-    return values[index] if index < len(values) else _MISSING
+        yield Change(path=render(place), kind="changed", before=before, after=after)

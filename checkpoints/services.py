@@ -11,6 +11,8 @@ from checkpoints.store.reading import read
 from checkpoints.store.records import Head
 from checkpoints.store.writing import Prepared, assemble, insert
 
+_ITEMS_PER_CHUNK = 256
+
 
 @transaction.atomic
 def delete_run(*, run_id: UUID) -> None:
@@ -23,7 +25,7 @@ def delete_run(*, run_id: UUID) -> None:
 def copy_for_fork(
     *, source_run: UUID, seq: int, target_run: UUID, epoch: int = 0, max_bytes: int = MAX_BYTES
 ) -> Prepared:
-    """Copy checkpoint `seq` of one run to be checkpoint 0 of another, which has none. Needs none of the run's classes.
+    """Copy checkpoint `seq` of a run to be checkpoint 0 of another, which has none. Needs none of its classes.
 
     Nothing is shared between the two runs: either can be deleted. Raises NotFound, SnapshotTooLarge, Corrupt.
     """
@@ -33,10 +35,15 @@ def copy_for_fork(
             label=replace(source.label, run_id=target_run, seq=0, epoch=epoch, reason=Reason.FORK),
             head=Head.before_first(),
             parts=source.parts,
-            new_history=source.chunks or [],
+            new_history=_batches(source.chunks or []),
             position=source.tail.position,
             pending=source.tail.pending,
             limit=max_bytes,
         )
         insert(cursor, copy)
     return copy
+
+
+def _batches(chunks: list[list[bytes]]) -> list[list[bytes]]:
+    items = [item for chunk in chunks for item in chunk]
+    return [items[first : first + _ITEMS_PER_CHUNK] for first in range(0, len(items), _ITEMS_PER_CHUNK)]

@@ -1,8 +1,9 @@
 """Python values to bytes and back: equal and of the same type, or refused with the path. No pickle.
 
-JSON types, Decimal, datetime, date, time, timedelta, UUID, bytes, tuple, set, frozenset, dicts with keys of any of
-these, and the enums, dataclasses and pydantic models that were registered by name. Refused: NaN and infinities, lone
-surrogates, subclasses, live handles, objects reachable by two paths, nesting of more than 200 containers.
+JSON types, Decimal, datetime, date, time, timedelta, UUID, bytes, tuple, set, frozenset, dicts with keys of
+any of these, and the enums, dataclasses and pydantic models that were registered by name. Refused: NaN and
+infinities, lone surrogates, subclasses, live handles, objects reachable by two paths, nesting of more than
+200 containers.
 """
 
 from typing import Any
@@ -14,7 +15,17 @@ from checkpoints.codec.frozen import freeze, thaw
 from checkpoints.codec.jsonable import to_jsonable
 from checkpoints.codec.registry import register
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "decode", "encode", "freeze", "register", "roundtrip", "thaw", "to_jsonable"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "decode",
+    "encode",
+    "freeze",
+    "register",
+    "roundtrip",
+    "thaw",
+    "to_jsonable",
+]
 
 
 def encode(value: object, path: str = "state") -> bytes:

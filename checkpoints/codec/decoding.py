@@ -1,4 +1,4 @@
-"""msgpack to values. Nothing in the bytes can name code: only registered names give objects, the rest is data."""
+"""msgpack to values. No bytes can name code: only registered names give objects."""
 
 import math
 from collections.abc import Callable
@@ -21,7 +21,10 @@ _MALFORMED = (TypeError, ValueError, LookupError, ArithmeticError, RecursionErro
 
 
 def unpacked(data: bytes, *, what: str, depth: int = 0) -> Any:
-    """The value that `packed` wrote, out of `depth` containers. Raises Corrupt naming `what`, UnknownType, ShapeChanged."""
+    """The value that `packed` wrote; `depth` is the number of containers it was taken out of.
+
+    Raises Corrupt naming `what`, UnknownType, ShapeChanged.
+    """
     try:
         return _value(_unpack(data), depth)
     except _MALFORMED as error:

@@ -1,4 +1,4 @@
-"""Values to msgpack, type for type: each exact type has one encoder, and any other type is refused with its path."""
+"""Values to msgpack, type for type: each exact type has an encoder, any other is refused with its path."""
 
 import math
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import msgspec
 from msgspec.msgpack import Ext
 
 from checkpoints.codec import tags
-from checkpoints.codec.places import SET_ITEM, Other, Place, Step, contains, render, root
+from checkpoints.codec.places import SET_ITEM, Place, contains, render, root, step_to
 from checkpoints.codec.refusals import reason
 from checkpoints.codec.registry import EnumClass, entry_of
 from checkpoints.codec.zones import zone_label
@@ -21,8 +21,6 @@ MAX_DEPTH = 200
 
 pack = msgspec.msgpack.Encoder().encode
 
-_SHOWN_KEYS = (bool, int, float, type(None), Decimal, UUID, date, datetime)
-
 
 def packed(value: object, path: str = "state") -> bytes:
     """`value` as msgpack; `path` names it in errors. Raises Unencodable."""
@@ -30,7 +28,7 @@ def packed(value: object, path: str = "state") -> bytes:
 
 
 class Walk:
-    """One pass over one or several values. It remembers the changeable objects it met, and so finds sharing and cycles.
+    """One pass over one or several values. It remembers changeable objects and so finds sharing and cycles.
 
     The values must stay alive as long as the walk.
     """
@@ -44,7 +42,9 @@ class Walk:
     def tree(self, value: object, place: Place, depth: int) -> object:
         """What msgspec shall write for `value`."""
         encode = _ENCODERS.get(type(value))
-        return encode(self, value, place, depth) if encode is not None else self.registered(value, place, depth)
+        return (
+            encode(self, value, place, depth) if encode is not None else self.registered(value, place, depth)
+        )
 
     def registered(self, value: Any, place: Place, depth: int) -> Ext:
         entry = entry_of(type(value))
@@ -69,7 +69,9 @@ class Walk:
             return
         if contains(first, place):
             raise Unencodable(render(place), f"contains itself: it is also {render(first)}")
-        raise Unencodable(render(place), f"is the same object as {render(first)}, and would come back as two: copy it")
+        raise Unencodable(
+            render(place), f"is the same object as {render(first)}, and would come back as two: copy it"
+        )
 
     def items(self, values: list[Any] | tuple[Any, ...], place: Place, depth: int) -> list[object]:
         return [self.tree(value, (place, index), depth + 1) for index, value in enumerate(values)]
@@ -142,17 +144,11 @@ def _dict(walk: Walk, value: dict[Any, Any], place: Place, depth: int) -> object
     walk.enter(value, place, depth, shareable=False)
     if all(type(key) is str for key in value):
         return walk.entries(value, place, depth)
-    pairs = []
+    pairs: list[object] = []
     for key, item in value.items():
-        inside = (place, _step(key))
+        inside = (place, step_to(key))
         pairs += (walk.tree(key, inside, depth + 1), walk.tree(item, inside, depth + 1))
     return Ext(tags.PAIRS, pack(pairs))
-
-
-def _step(key: object) -> Step:
-    if type(key) is str:
-        return key
-    return Other(f"[{key!r}]" if type(key) in _SHOWN_KEYS else f"[<{type(key).__name__}>]")
 
 
 def _moment(tag: int) -> Callable[[Walk, Any, Place, int], Ext]:

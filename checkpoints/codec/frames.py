@@ -24,7 +24,7 @@ def framed(data: bytes) -> bytes:
 
 
 def unframed(body: bytes, *, what: str, max_bytes: int = MAX_BYTES) -> bytes:
-    """What `framed` was given. Raises Corrupt naming `what`, also if it would be more than `max_bytes` long."""
+    """What `framed` was given. Raises Corrupt naming `what`, also if it would be over `max_bytes` long."""
     kind, data = body[:1], body[1:]
     if kind == _PLAIN:
         size = len(data)

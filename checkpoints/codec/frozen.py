@@ -1,4 +1,4 @@
-"""Read-only views of saved values: changing a history item that was handed out raises instead of being lost."""
+"""Read-only views of saved values: changing a history item that was handed out raises and is not lost."""
 
 from typing import Any, NoReturn
 
@@ -24,7 +24,7 @@ class FrozenList(list[Any]):
 
 
 def freeze(value: Any) -> Any:
-    """`value` with its dicts, lists and sets, at every depth, made read-only. It compares equal to the original.
+    """`value` with its dicts, lists and sets read-only at every depth. It compares equal to the original.
 
     Instances of registered classes stay as they are: declare them frozen.
     """

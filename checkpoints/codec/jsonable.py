@@ -2,11 +2,14 @@
 
 JSON values stay what they are. Anything else becomes a dict whose first key starts with `py/`:
 
-    Decimal("1.20")   {"py/decimal": "1.20"}        datetime    {"py/datetime": "2026-10-25T02:30:00+01:00[Europe/Berlin]"}
-    UUID(...)         {"py/uuid": "..."}            date        {"py/date": "2026-10-25"}
-    b"..."            {"py/bytes": "base64"}        time        {"py/time": "02:30:00"}
-    (1, 2)            {"py/tuple": [1, 2]}          timedelta   {"py/timedelta": "86402.5"}, in seconds
-    {1}, frozenset    {"py/set": [1]}, py/frozenset
+    Decimal("1.20")   {"py/decimal": "1.20"}
+    datetime          {"py/datetime": "2026-10-25T02:30:00+01:00[Europe/Berlin]"}
+    date, time        {"py/date": "2026-10-25"}, {"py/time": "02:30:00"}
+    timedelta         {"py/timedelta": "86402.5"}, in seconds
+    UUID(...)         {"py/uuid": "..."}
+    b"..."            {"py/bytes": "base64"}
+    (1, 2)            {"py/tuple": [1, 2]}
+    {1}, frozenset    {"py/set": [1]}, {"py/frozenset": [1]}
     an enum member    {"py/enum": "color", "member": "RED"}
     an object         {"py/object": "shop/order", "fields": {...}}
     {1: "a"}          {"py/dict": [[1, "a"]]}, and so is a dict with a string key that starts with `py/`
@@ -31,7 +34,7 @@ _MAX_BITS = 14_000  # under 4,300 decimal digits
 
 
 def to_jsonable(value: Any) -> Any:
-    """`value`, which the codec can save, as what `json.dumps` takes. Raises Unencodable for an unregistered class."""
+    """A value that the codec can save, as what `json.dumps` takes. Raises Unencodable."""
     show = _SHOWN.get(type(value))
     return show(value) if show is not None else _registered(value)
 
@@ -66,7 +69,9 @@ def _sorted(value: set[Any] | frozenset[Any]) -> list[Any]:
 
 def _datetime(value: datetime) -> dict[str, str]:
     zone = value.tzinfo
-    return {"py/datetime": f"{value.isoformat()}[{zone.key}]" if isinstance(zone, ZoneInfo) else value.isoformat()}
+    return {
+        "py/datetime": f"{value.isoformat()}[{zone.key}]" if isinstance(zone, ZoneInfo) else value.isoformat()
+    }
 
 
 def _timedelta(value: timedelta) -> dict[str, str]:

@@ -1,7 +1,10 @@
-"""Where a value sits inside the value being saved: links made on the way down, turned into text only for an error."""
+"""Where a value sits inside the value being saved: links made on the way down, text only for an error."""
 
 import json
+from datetime import date, datetime
+from decimal import Decimal
 from typing import NamedTuple, TypeAlias
+from uuid import UUID
 
 
 class Other(NamedTuple):
@@ -15,9 +18,18 @@ Place: TypeAlias = "tuple[Place | None, Step]"
 
 SET_ITEM = Other("{…}")
 
+_SHOWN_KEYS = (bool, int, float, type(None), Decimal, UUID, date, datetime)
+
 
 def root(name: str) -> Place:
     return (None, Other(name))
+
+
+def step_to(key: object) -> Step:
+    """The step from a dict to the entry with this key, which may be of any type."""
+    if type(key) is str:
+        return key
+    return Other(f"[{key!r}]" if type(key) in _SHOWN_KEYS else f"[<{type(key).__name__}>]")
 
 
 def render(place: Place) -> str:

@@ -27,7 +27,16 @@ _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("socket", (socket.socket,)),
     ("file", (io.IOBase,)),
     ("database connection", (psycopg.BaseConnection, sqlite3.Connection)),
-    ("database cursor", (psycopg.Cursor, psycopg.AsyncCursor, psycopg.ServerCursor, psycopg.AsyncServerCursor, sqlite3.Cursor)),
+    (
+        "database cursor",
+        (
+            psycopg.Cursor,
+            psycopg.AsyncCursor,
+            psycopg.ServerCursor,
+            psycopg.AsyncServerCursor,
+            sqlite3.Cursor,
+        ),
+    ),
     (
         "lock",
         (
@@ -67,7 +76,23 @@ _OTHERS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("is a bare time zone: save its name as text", (tzinfo,)),
 )
 # The narrower type first: a datetime is a date.
-_EXACT = (str, int, float, dict, list, tuple, set, frozenset, bytes, datetime, date, time, timedelta, Decimal, UUID)
+_EXACT = (
+    str,
+    int,
+    float,
+    dict,
+    list,
+    tuple,
+    set,
+    frozenset,
+    bytes,
+    datetime,
+    date,
+    time,
+    timedelta,
+    Decimal,
+    UUID,
+)
 
 
 def reason(value: object) -> str:
@@ -83,5 +108,6 @@ def reason(value: object) -> str:
     remedy = "register enums, dataclasses and models with checkpoints.codec.register"
     for exact in _EXACT:
         if isinstance(value, exact):
-            return f"{name} would come back as a plain {exact.__name__}: save a {exact.__name__}, or {remedy}"
+            plain = exact.__name__
+            return f"{name} would come back as a plain {plain}: save it as {plain}, or {remedy}"
     return f"{name} is not registered: {remedy}"

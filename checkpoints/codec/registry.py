@@ -23,9 +23,9 @@ class EnumClass:
     def label(self, member: Enum) -> str | int:
         return int(member.value) if isinstance(member, Flag) else member.name
 
-    def member(self, label: object) -> Enum:
+    def member(self, label: str | int) -> Enum:
         try:
-            return self.cls(label) if issubclass(self.cls, Flag) else self.cls[label]  # type: ignore[misc]
+            return self.cls[label] if isinstance(label, str) else self.cls(label)
         except (KeyError, ValueError):
             raise UnknownType(f"{self.name}.{label}") from None
 
@@ -48,12 +48,14 @@ class DataClass:
     """A dataclass; a field added since the value was saved takes its default."""
 
     def __init__(self, name: str, cls: type) -> None:
-        if cls.__new__ is not object.__new__:
+        if cls.__new__ is not object.__new__:  # type: ignore[comparison-overlap]
             raise TypeError(f"{cls.__qualname__} has contents besides its fields: it extends a built-in type")
         self.name = name
         self.cls = cls
         self.frozen = bool(cls.__dataclass_params__.frozen)  # type: ignore[attr-defined]
         self.fields = {field.name: field for field in fields(cls)}
+        slots = {slot for base in cls.__mro__ for slot in base.__dict__.get("__slots__", ())}
+        _only(self.fields.keys() | {"__dict__", "__weakref__"}, slots)
 
     def content(self, value: Any) -> dict[str, object]:
         _only(self.fields.keys(), getattr(value, "__dict__", ()))
@@ -77,7 +79,7 @@ class DataClass:
 
 
 class Model:
-    """A pydantic model, through its own `__getstate__` and `__setstate__`; pydantic itself is never imported here."""
+    """A pydantic model, through its own `__getstate__` and `__setstate__`; pydantic is never imported here."""
 
     _SET = ""  # no field can have this name
 
@@ -91,8 +93,15 @@ class Model:
         _only(self.cls.model_fields.keys(), state["__dict__"])
         extra, private = state["__pydantic_extra__"] or {}, state["__pydantic_private__"] or {}
         if extra.keys() & private.keys():
-            raise ValueError(f"extra and private attributes have the same name: {sorted(extra.keys() & private)}")
-        return {**state["__dict__"], **extra, **private, self._SET: tuple(sorted(state["__pydantic_fields_set__"]))}
+            raise ValueError(
+                f"extra and private attributes have the same name: {sorted(extra.keys() & private)}"
+            )
+        return {
+            **state["__dict__"],
+            **extra,
+            **private,
+            self._SET: tuple(sorted(state["__pydantic_fields_set__"])),
+        }
 
     def restore(self, content: dict[str, object]) -> object:
         saved = dict(content)
@@ -126,14 +135,15 @@ _by_name: dict[str, EnumClass | ObjectClass] = {}
 def register(name: str) -> Callable[[type[T]], type[T]]:
     """Let instances of an enum, dataclass or pydantic model be saved, under a name that must never change.
 
-    `@register("shop/order-line")`: lower-case letters, digits and `._/-`, at most 100 characters. Raises TypeError for
-    any other kind of class, ValueError for a bad name, or one that another class has.
+    `@register("shop/order-line")`: lower-case letters, digits and `._/-`, at most 100 characters. Raises
+    TypeError for any other kind of class, ValueError for a bad name, one that another class has, or slots
+    that are no fields.
     """
     if not _NAME.fullmatch(name):
         raise ValueError(f"not a stable name: {name!r}")
 
     def decorate(cls: type[T]) -> type[T]:
-        if _by_name.get(name, None) is not None and _by_name[name].cls is not cls:
+        if _by_name.get(name) is not None and _by_name[name].cls is not cls:
             raise ValueError(f"{name!r} is already {_by_name[name].cls.__qualname__}")
         _by_type[cls] = _by_name[name] = _entry(name, cls)
         return cls

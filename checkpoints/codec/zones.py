@@ -9,7 +9,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def zone_label(zone: tzinfo | None) -> object:
-    """None, a zone's name, or `[offset in microseconds]` with the offset's own name if it has one. Raises ValueError."""
+    """None, a zone's name, or `[microseconds]` of an offset and its own name if any. Raises ValueError."""
     if zone is None:
         return None
     if type(zone) is timezone:
@@ -17,11 +17,13 @@ def zone_label(zone: tzinfo | None) -> object:
         return [offset // _MICROSECOND, *name]
     if type(zone) is ZoneInfo and zone.key is not None and ZoneInfo(zone.key) is zone:
         return zone.key
-    raise ValueError("has a time zone that cannot be restored exactly: use UTC, a fixed offset or zoneinfo.ZoneInfo")
+    raise ValueError(
+        "has a time zone that cannot be restored exactly: use UTC, a fixed offset or zoneinfo.ZoneInfo"
+    )
 
 
 def zone_from(label: object) -> tzinfo | None:
-    """The zone for a label. Raises UnknownType if this machine has no such zone, ValueError or TypeError if it is none."""
+    """The zone for a label. Raises UnknownType if this machine lacks it; ValueError, TypeError if it is none."""
     if label is None:
         return None
     if isinstance(label, list):

@@ -4,4 +4,15 @@ from checkpoints.store.reading import load
 from checkpoints.store.records import Cursor, Head, Part, Snapshot
 from checkpoints.store.writing import Cte, Prepared, encode_item, insert, prepare
 
-__all__ = ["Cte", "Cursor", "Head", "Part", "Prepared", "Snapshot", "encode_item", "insert", "load", "prepare"]
+__all__ = [
+    "Cte",
+    "Cursor",
+    "Head",
+    "Part",
+    "Prepared",
+    "Snapshot",
+    "encode_item",
+    "insert",
+    "load",
+    "prepare",
+]

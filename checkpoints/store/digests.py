@@ -18,10 +18,11 @@ def history_digest(before: bytes, items: Iterable[bytes]) -> bytes:
 def snapshot_digest(
     *, label: Label, size: int, history_length: int, manifest: Mapping[str, Part], tail: bytes
 ) -> bytes:
-    """SHA-256 over the whole checkpoint: its label, its parts by their own digests, and the tail (see `Tail`).
+    """SHA-256 over the whole checkpoint: its label, its parts by their own digests, and its `Tail`.
 
-    The tail carries the history's digest and 16 random bytes. So two checkpoints never have the same digest, and the
-    digest, which outlives the run in audit trails, does not let anyone confirm a guess at what the run contained.
+    The tail carries the history's digest and 16 random bytes. So two checkpoints never have the same
+    digest, and the digest, which outlives the run in audit trails, does not let anyone confirm a guess at
+    what the run contained.
     """
     bound = [
         "fermata checkpoint 1",

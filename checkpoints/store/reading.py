@@ -1,4 +1,4 @@
-"""Reading a checkpoint back: two round trips however long the run, and nothing is believed before its digest agrees."""
+"""Reading a checkpoint back: two round trips however long the run, and nothing believed unverified."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,8 @@ from checkpoints.store.records import Cursor, Head, Label, Part, Snapshot
 from checkpoints.store.state import part_path, unpacked_parts
 from checkpoints.store.tails import Tail
 
-_ROW = """SELECT seq, epoch, workflow, schema, phase, turn, reason, at, size, digest, history_length, manifest, body
+_ROW = """SELECT seq, epoch, workflow, schema, phase, turn, reason, at, size, digest, history_length,
+           manifest, body
     FROM checkpoints_checkpoint WHERE run_id = %s {which}"""
 _BODIES = """SELECT part.name, part.introduced_seq, 0, part.body
     FROM checkpoints_statepart part
@@ -47,8 +48,9 @@ def load(
 ) -> tuple[Snapshot, Head]:
     """Checkpoint `seq` of a run (None: the newest one), and the head with which a writer goes on from it.
 
-    With `history=False` the items are not read. Raises NotFound; SnapshotTooLarge if what is to be read is more than
-    `max_bytes` uncompressed; Corrupt naming the record; UnknownType and ShapeChanged where this build lacks a class.
+    With `history=False` the items are not read. Raises NotFound; SnapshotTooLarge if what is to be read is
+    more than `max_bytes` uncompressed; Corrupt naming the record; UnknownType and ShapeChanged where this
+    build lacks a class.
     """
     encoded = read(cursor, run_id=run_id, seq=seq, history=history, max_bytes=max_bytes)
     snapshot = Snapshot(
@@ -66,7 +68,7 @@ def load(
 
 
 def read(cursor: Cursor, *, run_id: UUID, seq: int | None, history: bool, max_bytes: int) -> Encoded:
-    """`load` without decoding, for a copy that needs no classes. Raises as `load` does, but for the classes."""
+    """`load` without decoding: a copy needs no classes. Raises NotFound, SnapshotTooLarge, Corrupt."""
     row = _row(cursor, run_id, seq)
     seq, epoch, workflow, schema, phase, turn, reason, at, size, digest, history_length, manifest, body = row
     if history and size > max_bytes:
@@ -96,7 +98,9 @@ def read(cursor: Cursor, *, run_id: UUID, seq: int | None, history: bool, max_by
         turn=turn,
         reason=reason,
     )
-    computed = snapshot_digest(label=label, size=size, history_length=history_length, manifest=described, tail=data)
+    computed = snapshot_digest(
+        label=label, size=size, history_length=history_length, manifest=described, tail=data
+    )
     if bytes(digest) != computed:
         raise Corrupt(what, "its columns, its parts and its digest do not belong together")
     return Encoded(
@@ -119,10 +123,14 @@ def read(cursor: Cursor, *, run_id: UUID, seq: int | None, history: bool, max_by
     )
 
 
-def opened_chunk(run_id: UUID, first: int, count: int, body: bytes, *, max_bytes: int = MAX_BYTES) -> list[bytes]:
+def opened_chunk(
+    run_id: UUID, first: int, count: int, body: bytes, *, max_bytes: int = MAX_BYTES
+) -> list[bytes]:
     """The encoded items of a row of the history. Raises Corrupt."""
     what = f"history from item {first}"
-    items = unpacked(unsealed(body, chunk_place(run_id, first, count), what=what, max_bytes=max_bytes), what=what)
+    items = unpacked(
+        unsealed(body, chunk_place(run_id, first, count), what=what, max_bytes=max_bytes), what=what
+    )
     if type(items) is not list or len(items) != count:
         raise Corrupt(what, f"not {count} items")
     return items
@@ -145,7 +153,9 @@ def _row(cursor: Cursor, run_id: UUID, seq: int | None) -> Any:
     return row
 
 
-def _opened(run_id: UUID, rows: Iterable[Any], max_bytes: int) -> tuple[dict[str, bytes], dict[int, list[bytes]]]:
+def _opened(
+    run_id: UUID, rows: Iterable[Any], max_bytes: int
+) -> tuple[dict[str, bytes], dict[int, list[bytes]]]:
     """State parts by name, and history chunks by the index of their first item."""
     parts, chunks = {}, {}
     for name, number, count, body in rows:

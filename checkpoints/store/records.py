@@ -9,7 +9,7 @@ from uuid import UUID
 
 
 class Cursor(Protocol):
-    """What the store needs of a cursor: psycopg's own and Django's wrapper both have it. Rows must be tuples."""
+    """What the store needs of a cursor; psycopg's own and Django's wrapper have it. Rows are tuples."""
 
     def execute(self, query: Any, params: Any = ..., /) -> Any: ...
 
@@ -34,7 +34,7 @@ class Label:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """A top-level part of the state: the checkpoint that introduced it, the SHA-256 and length of its encoding."""
+    """A top-level part of the state: who introduced it, and the SHA-256 and length of its encoding."""
 
     introduced_seq: int
     digest: bytes
@@ -43,7 +43,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Head:
-    """What a writer must know of a run's newest checkpoint to write the next one. Sizes are bytes uncompressed."""
+    """What a writer must know of the newest checkpoint to write the next one. Sizes: bytes uncompressed."""
 
     seq: int
     manifest: Mapping[str, Part]
@@ -54,12 +54,14 @@ class Head:
     @classmethod
     def before_first(cls) -> "Head":
         """The head of a run that has no checkpoint yet."""
-        return cls(seq=-1, manifest=MappingProxyType({}), history_length=0, history_digest=bytes(32), history_size=0)
+        return cls(
+            seq=-1, manifest=MappingProxyType({}), history_length=0, history_digest=bytes(32), history_size=0
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Snapshot(Label):
-    """One checkpoint, decoded. `history` is None if it was not asked for. `digest` covers everything but `at`."""
+    """One checkpoint, decoded. `history` is None if not asked for. `digest` covers everything but `at`."""
 
     at: datetime
     size: int

@@ -10,6 +10,8 @@ from checkpoints.errors import Unencodable
 # The name of the part that holds the entries whose keys cannot be names of parts: it is itself no such name.
 REST = ""
 _MAX_NAME = 100
+# A state of more entries than this is a table rather than a set of variables: it is stored as one part.
+_MAX_PARTS = 128
 
 
 def packed_parts(walk: Walk, state: object) -> dict[str, bytes]:
@@ -18,12 +20,10 @@ def packed_parts(walk: Walk, state: object) -> dict[str, bytes]:
     if type(state) is not dict:
         raise Unencodable("state", "must be a dict")
     walk.enter(state, place, 0, shareable=False)
-    rest = {key: value for key, value in state.items() if not _is_name(key)}
-    parts = {
-        key: walk.packed(value, (place, key), 1)
-        for key, value in state.items()
-        if key not in rest
-    }
+    few = len(state) <= _MAX_PARTS
+    names = [key for key in state if few and _is_name(key)]
+    parts = {name: walk.packed(state[name], (place, name), 1) for name in names}
+    rest = {key: value for key, value in state.items() if key not in parts}
     return parts | {REST: walk.packed(rest, place)} if rest else parts
 
 

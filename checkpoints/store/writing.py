@@ -1,19 +1,21 @@
 """Preparing a checkpoint, which is pure, and writing it, which is one statement.
 
-The caller owns the fence. It puts the checkpoint's inserts behind its own conditional update, in one statement:
+The caller owns the fence. It puts the checkpoint's inserts behind its own conditional update, in one
+statement:
 
     cte = prepared.ctes("fence")
     WITH fence AS (UPDATE ... WHERE epoch = %s AND head_seq = %s ... RETURNING run_id),
          checkpoint AS (...), parts AS (...), history AS (...)
     SELECT count(*) FROM fence
 
-Every insert selects from the guard, so that nothing is written when the fence found no row. The guard must give one
-row or none.
+Every insert selects from the guard, so that nothing is written when the fence found no row. The guard must
+give one row or none.
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -33,10 +35,12 @@ _CHECKPOINT = """INSERT INTO checkpoints_checkpoint
     FROM {guard}"""
 _PARTS = """INSERT INTO checkpoints_statepart (introduced_seq, run_id, name, body)
     SELECT %s::int, %s::uuid, part.name, part.body
-    FROM {guard}, unnest(%s::text[], %s::bytea[]) AS part (name, body)"""
+    FROM {guard}, (VALUES {rows}) AS part (name, body)"""
+_PART_ROW = "(%s::text, %s::bytea)"
 _HISTORY = """INSERT INTO checkpoints_historychunk (seq, run_id, first, count, body)
     SELECT %s::int, %s::uuid, chunk.first, chunk.count, chunk.body
-    FROM {guard}, unnest(%s::int[], %s::int[], %s::bytea[]) AS chunk (first, count, body)"""
+    FROM {guard}, (VALUES {rows}) AS chunk (first, count, body)"""
+_CHUNK_ROW = "(%s::int, %s::int, %s::bytea)"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +54,7 @@ class Cte:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prepared:
-    """A checkpoint ready to be written. `head` is the run's head once it is; `size` is in bytes uncompressed."""
+    """A checkpoint ready to be written. `head` is the run's head once it is; `size`: bytes uncompressed."""
 
     label: Label
     head: Head
@@ -61,7 +65,7 @@ class Prepared:
     chunks: Sequence[tuple[int, int, bytes]]
 
     def ctes(self, guard: str) -> tuple[Cte, ...]:
-        """The inserts, named `checkpoint`, `parts` and `history` (the last two only if there is something to insert)."""
+        """The inserts: `checkpoint` and, where there is something to insert, `parts` and `history`."""
         if not guard.isidentifier():
             raise ValueError("the guard is the name of a common table expression")
         label = self.label
@@ -89,14 +93,16 @@ class Prepared:
         ]
         here = (label.seq, label.run_id)
         if self.parts:
-            found.append(Cte(name="parts", sql=_PARTS.format(guard=guard), params=(*here, *_columns(self.parts))))
+            sql = _PARTS.format(guard=guard, rows=", ".join([_PART_ROW] * len(self.parts)))
+            found.append(Cte(name="parts", sql=sql, params=(*here, *chain.from_iterable(self.parts))))
         if self.chunks:
-            found.append(Cte(name="history", sql=_HISTORY.format(guard=guard), params=(*here, *_columns(self.chunks))))
+            sql = _HISTORY.format(guard=guard, rows=", ".join([_CHUNK_ROW] * len(self.chunks)))
+            found.append(Cte(name="history", sql=sql, params=(*here, *chain.from_iterable(self.chunks))))
         return tuple(found)
 
 
 def encode_item(item: object, index: int) -> bytes:
-    """A history item as `prepare` takes it, encoded when it is appended. Raises Unencodable with `history[index]`."""
+    """A history item as `prepare` takes it, encoded when appended. Raises Unencodable at `history[index]`."""
     return packed(item, f"history[{index}]")
 
 
@@ -119,8 +125,8 @@ def prepare(
 ) -> Prepared:
     """A checkpoint that follows `head` (None: the run's first one).
 
-    `new_history` holds the items added since the head, each from `encode_item`. `limit` bounds the bytes of the whole
-    snapshot, its history included, before compression. Raises Unencodable, SnapshotTooLarge.
+    `new_history` holds the items added since the head, each from `encode_item`. `limit` bounds the bytes of
+    the whole snapshot, its history included, before compression. Raises Unencodable, SnapshotTooLarge.
     """
     walk = Walk()
     return assemble(
@@ -175,7 +181,11 @@ def assemble(
         head=new_head,
         size=size,
         digest=snapshot_digest(
-            label=label, size=size, history_length=new_head.history_length, manifest=new_head.manifest, tail=tail
+            label=label,
+            size=size,
+            history_length=new_head.history_length,
+            manifest=new_head.manifest,
+            tail=tail,
         ),
         body=sealed(tail, checkpoint_place(label.run_id, label.seq)),
         parts=[
@@ -191,7 +201,9 @@ def insert(cursor: Cursor, prepared: Prepared) -> None:
     """Write a checkpoint in the caller's transaction, in which the caller already holds the run's lock."""
     ctes = prepared.ctes("held")
     inserts = ", ".join(f"{cte.name} AS ({cte.sql})" for cte in ctes)
-    cursor.execute(f"WITH held AS (SELECT), {inserts} SELECT", [param for cte in ctes for param in cte.params])
+    cursor.execute(
+        f"WITH held AS (SELECT), {inserts} SELECT", [param for cte in ctes for param in cte.params]
+    )
 
 
 def _part(before: Part | None, seq: int, data: bytes) -> Part:
@@ -208,7 +220,3 @@ def _chunks(run_id: UUID, first: int, chunks: Sequence[Sequence[bytes]]) -> list
         rows.append((first, count, sealed(pack(items), chunk_place(run_id, first, count))))
         first += count
     return rows
-
-
-def _columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
-    return [list(column) for column in zip(*rows, strict=True)]
