@@ -1,10 +1,12 @@
 """Writing events. The hash is computed in the database (migration `audit_triggers`), under the chain's lock."""
 
-import json
 import secrets
-from typing import Any, Protocol
+from typing import Any
 
 from django.db.models import TextChoices
+
+from runs import strictjson
+from runs.hooks import Cursor
 
 SALT_BYTES = 16
 
@@ -53,12 +55,6 @@ class EventType(TextChoices):
     AUDIT_ERASED = "audit.erased"
 
 
-class Cursor(Protocol):
-    """A psycopg cursor or Django's wrapper around one."""
-
-    def execute(self, query: Any, params: Any = None, /) -> Any: ...
-
-
 def append(
     cursor: Cursor,
     *,
@@ -78,14 +74,10 @@ def append(
 
     Takes the chain's lock until the transaction ends, so call it after every other lock is held (run, approval,
     grant, then chains). A transaction that writes to several chains writes to them in sorted order unless the run's
-    lock already keeps others away. Raises ValueError for an unknown `type` or a body that is not JSON.
+    lock already keeps others away. Raises ValueError for an unknown `type`, TypeError for a body that is not JSON.
     """
     cursor.execute(
         "SELECT approvals_audit_append(%s, %s, %s, %s, %s, %s, %s)",
-        (chain, EventType(type).value, actor, team_id, secrets.token_bytes(SALT_BYTES), canonical(body), person_id),
+        (chain, EventType(type).value, actor, team_id, secrets.token_bytes(SALT_BYTES), strictjson.dumps(body), person_id),
     )
 
-
-def canonical(body: dict[str, Any]) -> str:
-    """The one text of a body: sorted keys, no spaces, ASCII with escapes, no NaN."""
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

@@ -28,6 +28,15 @@ class Instance:
         return self.home / "secret-key"
 
     @property
+    def audit_key(self) -> Path:
+        """Signs the audit trail; its first use makes it."""
+        return self.home / "audit-key"
+
+    @property
+    def audit_anchor(self) -> Path:
+        return self.home / "audit-anchor"
+
+    @property
     def servers_link(self) -> Path:
         """A folder, or a link to one if the servers' account cannot enter the home (see `folders`)."""
         return self.home / "servers"

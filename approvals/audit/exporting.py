@@ -1,0 +1,130 @@
+"""Taking the trail away: as JSONL that proves itself, or as a spreadsheet. Every export is itself an event."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from hashlib import sha256
+from typing import BinaryIO
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from approvals.audit import jsonl
+from approvals.audit.events import EventType, append
+from approvals.audit.hashing import merkle_levels, merkle_path
+from approvals.audit.jsonl import End, Header
+from approvals.audit.keys import public_bytes, signing_key
+from approvals.audit.queries import Filters, narrowed
+from approvals.audit.records import Record, SignedSeal, leaf_hashes, one_moment, records, utc, with_seals
+from approvals.audit.sealing import seal_due
+from approvals.audit.spreadsheet import write_csv
+from approvals.models import AuditEvent
+from runs.clock import database_now
+
+
+class Format(StrEnum):
+    JSONL = "jsonl"
+    CSV = "csv"
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written; `complete` says that it is the whole trail."""
+
+    events: int
+    seals: int
+    complete: bool
+
+
+def export(
+    file: BinaryIO,
+    *,
+    format: Format,
+    actor: str,
+    filters: Filters = Filters(),
+    within: QuerySet[AuditEvent] | None = None,
+) -> Exported:
+    """Record that `actor` exports, seal, and write the sealed events that pass `filters` to `file`.
+
+    `within` limits it to what somebody may see; without it and without filters the export is the whole trail.
+    Raises `KeyProblem` and `TrailRewritten`.
+    """
+    complete = within is None and filters == Filters()
+    _record(format=format, actor=actor, filters=filters)
+    seal_due()
+    with one_moment():
+        events = AuditEvent.objects.all() if within is None else within
+        events = narrowed(events, filters).filter(leaf__no__isnull=False).order_by("leaf__no")
+        if format is Format.CSV:
+            return Exported(write_csv(file, events), 0, complete)
+        out = _Jsonl(file)
+        out.header(Header(settings.DEPLOYMENT, utc(database_now()), filters.described(), complete))
+        (_write_whole if complete else _write_chosen)(out, events)
+        out.end()
+        return Exported(out.events, out.seals, complete)
+
+
+@transaction.atomic
+def _record(*, format: Format, actor: str, filters: Filters) -> None:
+    with connection.cursor() as cursor:
+        append(
+            cursor,
+            chain=f"team:{filters.team}" if filters.team else "site",
+            type=EventType.AUDIT_EXPORTED,
+            actor=actor,
+            team_id=filters.team,
+            body={"format": format, "filters": filters.described()},
+        )
+
+
+class _Jsonl:
+    """The file that is being written: what has gone into it, and its digest."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.digest = sha256()
+        self.events = self.seals = 0
+
+    def header(self, header: Header) -> None:
+        self._write(jsonl.write_header(header))
+
+    def seal(self, signed: SignedSeal) -> None:
+        self.seals += 1
+        self._write(jsonl.write_seal(signed))
+
+    def event(self, record: Record, path: Sequence[bytes] | None = None) -> None:
+        self.events += 1
+        self._write(jsonl.write_event(record, path))
+
+    def end(self) -> None:
+        key = signing_key()
+        end = End(self.events, self.seals, self.digest.digest(), public_bytes(key), b"")
+        self._write(jsonl.write_end(replace(end, signature=key.sign(end.message()))))
+
+    def _write(self, line: str) -> None:
+        encoded = line.encode()
+        self.digest.update(encoded)
+        self.file.write(encoded)
+
+
+def _write_whole(out: _Jsonl, events: QuerySet[AuditEvent]) -> None:
+    for entry in with_seals(records(events)):
+        if isinstance(entry, SignedSeal):
+            out.seal(entry)
+        else:
+            out.event(entry)
+
+
+def _write_chosen(out: _Jsonl, events: QuerySet[AuditEvent]) -> None:
+    """Only the seals that cover one of `events`, and with each event its path to the seal's root."""
+    covering: SignedSeal | None = None
+    levels: list[list[bytes]] = []
+    for entry in with_seals(records(events)):
+        if isinstance(entry, SignedSeal):
+            covering, levels = entry, []
+        elif covering and entry.leaf:
+            if not levels:
+                levels = merkle_levels(leaf_hashes(covering.seal))
+                out.seal(covering)
+            out.event(entry, merkle_path(levels, entry.leaf - covering.seal.first))
