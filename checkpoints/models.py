@@ -20,7 +20,7 @@ class Reason(models.TextChoices):
 
 
 class Checkpoint(models.Model):
-    """One saved snapshot. `body` holds position, pending and the history's digest; `manifest` names the parts."""
+    """One saved snapshot: `body` has position, pending and history digest; `manifest` names the parts."""
 
     pk = models.CompositePrimaryKey("run_id", "seq")
     at = models.DateTimeField(db_default=Now())

@@ -25,7 +25,7 @@ def delete_run(*, run_id: UUID) -> None:
 def copy_for_fork(
     *, source_run: UUID, seq: int, target_run: UUID, epoch: int = 0, max_bytes: int = MAX_BYTES
 ) -> Prepared:
-    """Copy checkpoint `seq` of a run to be checkpoint 0 of another, which has none. Needs none of its classes.
+    """Copy checkpoint `seq` of a run to be the first, 0, of another. Needs none of the run's classes.
 
     Nothing is shared between the two runs: either can be deleted. Raises NotFound, SnapshotTooLarge, Corrupt.
     """

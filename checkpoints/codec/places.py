@@ -18,7 +18,7 @@ Place: TypeAlias = "tuple[Place | None, Step]"
 
 SET_ITEM = Other("{…}")
 
-_SHOWN_KEYS = (bool, int, float, type(None), Decimal, UUID, date, datetime)
+_SHOWN_KEYS = (bool, float, type(None), Decimal, UUID, date, datetime)
 
 
 def root(name: str) -> Place:
@@ -28,6 +28,8 @@ def root(name: str) -> Place:
 def step_to(key: object) -> Step:
     """The step from a dict to the entry with this key, which may be of any type."""
     if type(key) is str:
+        return key
+    if type(key) is int and key.bit_length() <= 64:
         return key
     return Other(f"[{key!r}]" if type(key) in _SHOWN_KEYS else f"[<{type(key).__name__}>]")
 

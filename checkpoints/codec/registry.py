@@ -79,7 +79,7 @@ class DataClass:
 
 
 class Model:
-    """A pydantic model, through its own `__getstate__` and `__setstate__`; pydantic is never imported here."""
+    """A pydantic model, by its own `__getstate__` and `__setstate__`; pydantic is never imported here."""
 
     _SET = ""  # no field can have this name
 

@@ -23,7 +23,7 @@ def zone_label(zone: tzinfo | None) -> object:
 
 
 def zone_from(label: object) -> tzinfo | None:
-    """The zone for a label. Raises UnknownType if this machine lacks it; ValueError, TypeError if it is none."""
+    """The zone for a label. Raises UnknownType if this machine lacks it; ValueError or TypeError."""
     if label is None:
         return None
     if isinstance(label, list):

@@ -126,8 +126,7 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        # Bodies are compressed, and may be encrypted, before they get here: a second compression only costs
-        # time.
+        # Bodies come compressed, perhaps encrypted: to compress them again only costs time.
         migrations.RunSQL(
             sql=[
                 "ALTER TABLE checkpoints_checkpoint ALTER COLUMN body SET STORAGE EXTERNAL",
