@@ -1,0 +1,56 @@
+"""What the engine asks of this floor: see `runs.hooks.Hooks`, which this implements."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from approvals import audit
+from approvals.services.cancelling import close_for_run
+from approvals.services.opening import open_in_doubt
+from runs.hooks import Cursor
+
+
+class RunHooks:
+    def record(
+        self, cursor: Cursor, *, run_id: UUID, team_id: int, type: str, actor: str, body: dict[str, Any]
+    ) -> None:
+        audit.append(
+            cursor,
+            chain=f"run:{run_id}",
+            type=audit.EventType(type),
+            actor=actor,
+            team_id=team_id,
+            body={"run": str(run_id), **body},
+        )
+
+    def run_ended(self, cursor: Cursor, *, run_id: UUID, reason: str) -> None:
+        close_for_run(cursor, run_id=run_id, reason=reason)
+
+    def open_in_doubt(
+        self,
+        cursor: Cursor,
+        *,
+        run_id: UUID,
+        turn: int,
+        key: str,
+        tool: str,
+        arguments: dict[str, Any],
+        generation: int,
+        started_at: datetime,
+        safe_at: datetime,
+        approval_id: UUID | None,
+    ) -> None:
+        open_in_doubt(
+            cursor,
+            run_id=run_id,
+            turn=turn,
+            key=key,
+            tool=tool,
+            arguments=arguments,
+            generation=generation,
+            started_at=started_at,
+            safe_at=safe_at,
+            approval_id=approval_id,
+        )

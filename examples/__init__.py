@@ -1,0 +1,1 @@
+"""Workflows that a newcomer can run."""

@@ -1,0 +1,1 @@
+"""A run's life: start, checkpoint, suspend, resume, finish."""

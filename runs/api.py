@@ -1,0 +1,255 @@
+"""Runs over HTTP: parse, call one service or query, answer."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import connection
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from checkpoints import codec, store
+from checkpoints.models import Checkpoint, Reason
+from runs import queries
+from runs.endpoints import IDEMPOTENCY_KEY, Endpoint, read_body
+from runs.fields import Strict
+from runs.models import Run, Scope
+from runs.paging import next_url, page, read_query
+from runs.principals import Person
+from runs.serializers import (
+    CancelRun,
+    CheckpointQuery,
+    CheckpointSerializer,
+    ClaimRun,
+    ClaimSerializer,
+    FinishRun,
+    ForkRun,
+    RunDetailSerializer,
+    RunQuery,
+    RunSerializer,
+    SnapshotQuery,
+    SnapshotSerializer,
+    StartRun,
+    TellRun,
+    TimelineEntrySerializer,
+    TimelineQuery,
+)
+from runs.services.answering import record_event
+from runs.services.controlling import cancel_run, fork_run, retry_run
+from runs.services.external import claim_external, finish_external
+from runs.services.starting import start_run
+from runs.strictjson import plain
+from runs.timeline import timeline
+
+
+class RunsView(Endpoint):
+    scopes = {"GET": Scope.RUNS_READ, "POST": Scope.RUNS_WRITE}
+    people = frozenset({"GET"})
+
+    @extend_schema(operation_id="runs_list", parameters=[RunQuery], responses=RunSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        query = read_query(RunQuery, request)
+        rows = queries.visible_to(self.principal()).select_related("head", "agent").filter(**query.filters())
+        return Response(page(request, rows, query, lambda run: RunSerializer(run).data))
+
+    @extend_schema(
+        operation_id="runs_start", request=StartRun, responses={201: RunSerializer}, parameters=[IDEMPOTENCY_KEY]
+    )
+    def post(self, request: Request) -> Response | HttpResponse:
+        agent = self.agent()
+        asked = read_body(StartRun, request)
+
+        def start() -> tuple[int, Any]:
+            run = start_run(
+                agent=agent.agent,
+                key=agent.key,
+                workflow=asked["workflow"],
+                input=plain(asked["input"], "/input"),
+                title=asked["title"],
+            )
+            return 201, RunSerializer(_fresh(run.pk)).data
+
+        return self.once(start)
+
+
+class RunView(Endpoint):
+    scopes = {"GET": Scope.RUNS_READ}
+    people = frozenset({"GET"})
+
+    @extend_schema(operation_id="runs_get", responses=RunDetailSerializer)
+    def get(self, request: Request, run_id: UUID) -> Response:
+        run = queries.get(queries.visible_to(self.principal()), run_id)
+        readable = queries.readable_by(self.principal()).filter(pk=run.pk).exists()
+        return Response((RunDetailSerializer if readable else RunSerializer)(run).data)
+
+
+class SnapshotView(Endpoint):
+    scopes = {"GET": Scope.RUNS_READ}
+    people = frozenset({"GET"})
+
+    @extend_schema(operation_id="runs_snapshot", parameters=[SnapshotQuery], responses=SnapshotSerializer)
+    def get(self, request: Request, run_id: UUID) -> Response:
+        seq = read_query(SnapshotQuery, request).validated_data.get("seq")
+        run = queries.get(queries.readable_by(self.principal()), run_id)
+        with connection.cursor() as cursor:
+            snapshot, _ = store.load(cursor, run_id=run.pk, seq=seq)
+        # What an agent posted is JSON already: to mark it as Python's would change it.
+        show = _as_posted if snapshot.reason == Reason.EXTERNAL else codec.to_jsonable
+        return Response(
+            {
+                "seq": snapshot.seq,
+                "workflow": snapshot.workflow,
+                "schema": snapshot.schema,
+                "phase": snapshot.phase,
+                "turn": snapshot.turn,
+                "reason": snapshot.reason,
+                "at": snapshot.at,
+                "digest": snapshot.digest.hex(),
+                "state": show(snapshot.state),
+                "history": [show(item) for item in snapshot.history or ()],
+                "position": show(snapshot.position),
+                "pending": show(snapshot.pending),
+            }
+        )
+
+
+class CheckpointsView(Endpoint):
+    scopes = {"GET": Scope.RUNS_READ}
+    people = frozenset({"GET"})
+
+    @extend_schema(
+        operation_id="runs_checkpoints", parameters=[CheckpointQuery], responses=CheckpointSerializer(many=True)
+    )
+    def get(self, request: Request, run_id: UUID) -> Response:
+        query = read_query(CheckpointQuery, request).validated_data
+        run = queries.get(queries.readable_by(self.principal()), run_id)
+        rows = Checkpoint.objects.filter(run_id=run.pk)
+        if "before" in query:
+            rows = rows.filter(seq__lt=query["before"])
+        found = list(rows.order_by("-seq")[: query["limit"] + 1])
+        shown = found[: query["limit"]]
+        following = next_url(request, before=shown[-1].seq) if len(found) > len(shown) else None
+        return Response({"results": CheckpointSerializer(shown, many=True).data, "next": following})
+
+
+class TimelineView(Endpoint):
+    scopes = {"GET": Scope.RUNS_READ}
+    people = frozenset({"GET"})
+
+    @extend_schema(
+        operation_id="runs_timeline", parameters=[TimelineQuery], responses=TimelineEntrySerializer(many=True)
+    )
+    def get(self, request: Request, run_id: UUID) -> Response:
+        query = read_query(TimelineQuery, request).validated_data
+        run = queries.get(queries.readable_by(self.principal()), run_id)
+        entries, following = timeline(run, before=query.get("before"), limit=query["limit"])
+        return Response(
+            {
+                "results": TimelineEntrySerializer(entries, many=True).data,
+                "next": next_url(request, before=following.isoformat()) if following else None,
+            }
+        )
+
+
+class OperatingView(Endpoint):
+    """What a run's agent and the operators of its team may do to it."""
+
+    scopes = {"POST": Scope.RUNS_WRITE}
+    people = frozenset({"POST"})
+
+    def operated(self, run_id: UUID) -> Run:
+        run = queries.get(queries.visible_to(self.principal()), run_id)
+        if not queries.may_operate(self.principal(), run):
+            raise PermissionDenied("Only operators of the run's team may do this.", code="not_an_operator")
+        return run
+
+    def person(self) -> User | None:
+        principal = self.principal()
+        return principal.user if isinstance(principal, Person) else None
+
+
+class CancelView(OperatingView):
+    @extend_schema(operation_id="runs_cancel", request=CancelRun, responses=RunSerializer)
+    def post(self, request: Request, run_id: UUID) -> Response:
+        asked = read_body(CancelRun, request)
+        cancel_run(run_id=self.operated(run_id).pk, actor=self.principal().actor, reason=asked["reason"])
+        return Response(RunSerializer(_fresh(run_id)).data)
+
+
+class RetryView(OperatingView):
+    @extend_schema(operation_id="runs_retry", request=Strict, responses=RunSerializer)
+    def post(self, request: Request, run_id: UUID) -> Response:
+        read_body(Strict, request)
+        retry_run(run_id=self.operated(run_id).pk, actor=self.principal().actor, person=self.person())
+        return Response(RunSerializer(_fresh(run_id)).data)
+
+
+class ForkView(OperatingView):
+    @extend_schema(
+        operation_id="runs_fork", request=ForkRun, responses={201: RunSerializer}, parameters=[IDEMPOTENCY_KEY]
+    )
+    def post(self, request: Request, run_id: UUID) -> Response | HttpResponse:
+        asked = read_body(ForkRun, request)
+        parent = self.operated(run_id)
+
+        def fork() -> tuple[int, Any]:
+            run = fork_run(
+                run_id=parent.pk,
+                seq=asked["checkpoint"],
+                actor=self.principal().actor,
+                acknowledged=asked["acknowledge_effects"],
+                person=self.person(),
+            )
+            return 201, RunSerializer(_fresh(run.pk)).data
+
+        return self.once(fork)
+
+
+class EventView(Endpoint):
+    scopes = {"POST": Scope.RUNS_WRITE}
+
+    @extend_schema(operation_id="runs_tell", request=TellRun, responses=RunSerializer)
+    def post(self, request: Request, run_id: UUID, name: str) -> Response:
+        asked = read_body(TellRun, request)
+        run = queries.get(queries.visible_to(self.principal()), run_id)
+        record_event(run_id=run.pk, name=name, payload=plain(asked["payload"], "/payload"))
+        return Response(RunSerializer(_fresh(run_id)).data)
+
+
+class ClaimView(Endpoint):
+    scopes = {"POST": Scope.RUNS_WRITE}
+
+    @extend_schema(operation_id="runs_claim", request=ClaimRun, responses=ClaimSerializer)
+    def post(self, request: Request, run_id: UUID) -> Response:
+        asked = read_body(ClaimRun, request)
+        run = queries.get(queries.visible_to(self.principal()), run_id)
+        claim = claim_external(run_id=run.pk, token=asked.get("resume_token"))
+        return Response(ClaimSerializer(claim).data)
+
+
+class FinishView(Endpoint):
+    scopes = {"POST": Scope.RUNS_WRITE}
+
+    @extend_schema(operation_id="runs_finish", request=FinishRun, responses=RunDetailSerializer)
+    def post(self, request: Request, run_id: UUID) -> Response:
+        asked = read_body(FinishRun, request)
+        run = queries.get(queries.visible_to(self.principal()), run_id)
+        finish_external(
+            run_id=run.pk,
+            token=asked.get("resume_token"),
+            actor=self.principal().actor,
+            result=plain(asked.get("result"), "/result"),
+            error=asked.get("error"),
+        )
+        return Response(RunDetailSerializer(_fresh(run_id)).data)
+
+
+def _fresh(run_id: UUID) -> Run:
+    return Run.objects.select_related("head", "agent").get(pk=run_id)
+
+
+def _as_posted(value: Any) -> Any:
+    return value

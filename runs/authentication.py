@@ -1,0 +1,105 @@
+"""Who sends a request: an agent with its key, or a person with a session or, on a development instance, a password."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from datetime import timedelta
+from ipaddress import ip_address
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import authenticate
+from django.contrib.auth.models import User
+from django.db.models import Q
+from django.db.models.functions import Now
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from runs.models import AgentKey
+from runs.principals import AgentPrincipal, Person
+
+_KEY = re.compile(r"fmt_([a-z0-9]{1,16})_[A-Za-z0-9_-]{20,100}", re.ASCII)
+_NOTED_EVERY = timedelta(minutes=1)
+
+
+class AgentKeyAuthentication(BaseAuthentication):
+    """`Authorization: Bearer fmt_PREFIX_SECRET`. One answer for every key that does not work: it says nothing of why."""
+
+    def authenticate(self, request: Request) -> tuple[AgentPrincipal, AgentKey] | None:
+        scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        match = _KEY.fullmatch(text.strip())
+        key = _living_key(match[1]) if match else None
+        digest = hashlib.sha256(text.strip().encode()).digest()
+        if key is None or not hmac.compare_digest(digest, bytes(key.digest)):
+            raise AuthenticationFailed("The key is unknown, expired or revoked.", code="key_refused")
+        _note_use(key)
+        return AgentPrincipal(agent=key.agent, key=key), key
+
+    def authenticate_header(self, request: Request) -> str:
+        return 'Bearer realm="fermata"'
+
+
+class PersonSessionAuthentication(SessionAuthentication):
+    """The session of the inbox, with its CSRF token on everything but reads."""
+
+    def authenticate(self, request: Request) -> tuple[Any, None] | None:
+        found = super().authenticate(request)
+        return found and (Person(user=found[0]), None)
+
+
+class PersonBasicAuthentication(BaseAuthentication):
+    """User name and password, for scripts on a development instance (`FERMATA_BASIC_VOTES`).
+
+    Never over plain HTTP from another machine: the password would travel in the clear.
+    """
+
+    def authenticate(self, request: Request) -> tuple[Person, None] | None:
+        scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "basic":
+            return None
+        if not settings.FERMATA_BASIC_VOTES:
+            raise AuthenticationFailed("HTTP Basic is switched off on this instance.", code="basic_refused")
+        if not (request.is_secure() or _is_this_machine(request.META.get("REMOTE_ADDR", ""))):
+            raise AuthenticationFailed("HTTP Basic needs https, or the same machine.", code="basic_refused")
+        username, _, password = _decoded(text).partition(":")
+        user = authenticate(request=request._request, username=username, password=password)
+        if not isinstance(user, User) or not user.is_active:
+            raise AuthenticationFailed("The user name or the password is wrong.", code="password_refused")
+        return Person(user=user), None
+
+
+EITHER = (AgentKeyAuthentication, PersonBasicAuthentication, PersonSessionAuthentication)
+
+
+def _living_key(prefix: str) -> AgentKey | None:
+    return (
+        AgentKey.objects.select_related("agent", "agent__team")
+        .filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now()))
+        .filter(prefix=prefix, revoked_at__isnull=True, agent__is_active=True)
+        .first()
+    )
+
+
+def _note_use(key: AgentKey) -> None:
+    """At most one write a minute and key, however many requests arrive together."""
+    recent = Q(last_used_at__gt=Now() - _NOTED_EVERY)
+    AgentKey.objects.filter(pk=key.pk).exclude(recent & Q(last_used_at__isnull=False)).update(last_used_at=Now())
+
+
+def _decoded(text: str) -> str:
+    try:
+        return base64.b64decode(text.strip(), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise AuthenticationFailed("The Authorization header is malformed.", code="password_refused") from error
+
+
+def _is_this_machine(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False

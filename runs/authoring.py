@@ -1,0 +1,21 @@
+"""What a workflow's author needs. `approvals.gates` adds `require_approval`."""
+
+from runs.engine.context import Completion, RunContext
+from runs.engine.tools import DidNotHappen, Happened, NotPerformed, StepFailed, Tool, tool
+from runs.engine.turn import AuthorError
+from runs.engine.workflows import entry, upcast, workflow
+
+__all__ = [
+    "AuthorError",
+    "Completion",
+    "DidNotHappen",
+    "Happened",
+    "NotPerformed",
+    "RunContext",
+    "StepFailed",
+    "Tool",
+    "entry",
+    "tool",
+    "upcast",
+    "workflow",
+]

@@ -1,0 +1,55 @@
+"""The doorbell: the only place that names this app's Celery tasks.
+
+A message carries a run's id and nothing else. It may be lost, late or doubled without harm: the sweeper rings again.
+A broker that is down or silent must not slow anybody: after a failure nothing is sent for `BREAK_SECONDS`.
+"""
+
+import logging
+import threading
+import time
+from uuid import UUID
+
+from celery import current_app
+from django.db import transaction
+from kombu.exceptions import OperationalError as BrokerError
+
+log = logging.getLogger(__name__)
+
+BREAK_SECONDS = 5.0
+
+
+class Breaker:
+    """Open for a while after a failure, so that one silent broker costs one time-out and not one a call."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+        self._lock = threading.Lock()
+
+    def is_open(self) -> bool:
+        with self._lock:
+            return time.monotonic() < self._until
+
+    def trip(self) -> None:
+        with self._lock:
+            self._until = time.monotonic() + BREAK_SECONDS
+
+
+breaker = Breaker()
+
+
+def ring(run_id: UUID) -> None:
+    """Tell a worker, once the current transaction has committed, that the run is ready."""
+    transaction.on_commit(lambda: ring_now(run_id), robust=True)
+
+
+def ring_now(run_id: UUID) -> bool:
+    """Tell a worker that the run is ready. False: the broker did not take it, and the sweeper will ring later."""
+    if breaker.is_open():
+        return False
+    try:
+        current_app.signature("runs.tasks.execute", args=(str(run_id),)).apply_async(retry=False)
+    except (BrokerError, OSError) as error:
+        breaker.trip()
+        log.warning("the broker did not take the doorbell of run %s: %s", run_id, error)
+        return False
+    return True

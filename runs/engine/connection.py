@@ -1,0 +1,152 @@
+"""The engine's own connection: plain psycopg, one per thread, opened when first needed, kept between runs.
+
+Celery closes Django's connection around each task, and the ORM has no place on the hot path. The connection is in
+autocommit and carries no session state, so that a transaction pooler may stand between.
+"""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from django.db import connections
+from psycopg.abc import Params, Query
+
+from runs.engine import failpoints
+
+LOST = (psycopg.OperationalError, psycopg.InterfaceError)
+CONNECT_SECONDS = 5
+
+# A worker stopped inside a transaction must not block the claim of its run beyond the lease.
+BEGIN = "BEGIN; SET LOCAL lock_timeout = '2s'; SET LOCAL idle_in_transaction_session_timeout = '5s'"
+
+
+class UnsafeDatabase(RuntimeError):
+    """The server is set up so that the engine's promises would not hold."""
+
+
+class EngineConnection:
+    """A psycopg connection that is opened on demand and replaced when it was lost."""
+
+    def __init__(self) -> None:
+        self._connection: psycopg.Connection[Any] | None = None
+        self._pid = 0
+
+    def execute(self, query: Query, params: Params | None = None) -> psycopg.Cursor[Any]:
+        """Run one autocommit statement. Raises psycopg's errors; those in `LOST` mean: it may have committed."""
+        try:
+            return self._open().execute(query, params)
+        except LOST:
+            self.close()
+            raise
+
+    @contextmanager
+    def transaction(self) -> Iterator[psycopg.Cursor[Any]]:
+        """A transaction with the engine's time-outs; yields its cursor. Commits, or rolls back on any exception."""
+        connection = self._open()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(BEGIN)
+                yield cursor
+                cursor.execute("COMMIT")
+        except LOST:
+            self.close()
+            raise
+        except BaseException:
+            self._roll_back(connection)
+            raise
+
+    def close(self) -> None:
+        if self._connection is not None:
+            try:
+                self._connection.close()
+            except LOST:
+                pass  # it is gone either way
+            self._connection = None
+
+    def cut(self) -> None:
+        """Break the connection as a network failure would (for failpoints): the socket dies, libpq does not know."""
+        if self._connection is not None and not self._connection.closed:
+            with socket.socket(fileno=os.dup(self._connection.fileno())) as twin:
+                twin.shutdown(socket.SHUT_RDWR)
+
+    def _roll_back(self, connection: psycopg.Connection[Any]) -> None:
+        try:
+            connection.execute("ROLLBACK")
+        except LOST:
+            self.close()
+
+    def _open(self) -> psycopg.Connection[Any]:
+        if self._pid != os.getpid():  # a fork must not share its parent's socket
+            self._connection, self._pid = None, os.getpid()
+        if self._connection is None or self._connection.closed:
+            self._connection = connect()
+        return self._connection
+
+
+def connect() -> psycopg.Connection[Any]:
+    """A new autocommit connection to Django's database. Raises UnsafeDatabase or psycopg.OperationalError."""
+    parameters = connections["default"].get_connection_params()
+    for django_only in ("pool", "context", "cursor_factory", "prepare_threshold", "isolation_level"):
+        parameters.pop(django_only, None)
+    connection = psycopg.connect(
+        **parameters,
+        autocommit=True,
+        prepare_threshold=None,
+        connect_timeout=CONNECT_SECONDS,
+        keepalives_idle=5,
+        keepalives_interval=2,
+        keepalives_count=3,
+        tcp_user_timeout=15_000,
+    )
+    row = connection.execute(
+        "SELECT current_setting('default_transaction_isolation'), current_setting('synchronous_commit')"
+    ).fetchone()
+    isolation, synchronous = row or ("unknown", "unknown")
+    if isolation != "read committed" or synchronous == "off":
+        connection.close()
+        raise UnsafeDatabase(
+            "the engine needs default_transaction_isolation = 'read committed' and synchronous_commit not 'off'; "
+            f"the server has {isolation!r} and {synchronous!r}"
+        )
+    return connection
+
+
+def reconnect(connection: EngineConnection, *, give_up_after: float) -> bool:
+    """Try to reach the database again for `give_up_after` seconds. False: it stayed away."""
+    until = time.monotonic() + give_up_after
+    pause = 0.05
+    while True:
+        try:
+            connection.execute("SELECT 1")
+        except LOST:
+            if time.monotonic() + pause > until:
+                return False
+            time.sleep(pause)
+            pause = min(pause * 2, 1.0)
+        else:
+            return True
+
+
+class _PerThread(threading.local):
+    def __init__(self) -> None:
+        self.connection = EngineConnection()
+
+
+_local = _PerThread()
+
+
+def engine_connection() -> EngineConnection:
+    """This thread's connection."""
+    return _local.connection
+
+
+def _cut() -> None:
+    _local.connection.cut()
+
+
+failpoints.cut = _cut

@@ -1,0 +1,289 @@
+"""One slice of a run: claim it, rehydrate its snapshot, run its phases, and leave it in a state that goes on."""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from checkpoints import codec
+from checkpoints.errors import Unreadable
+from checkpoints.models import Reason
+from checkpoints.store import Head, Prepared, Snapshot, load, prepare
+from runs.engine.build import build
+from runs.engine.connection import EngineConnection, engine_connection
+from runs.engine.context import Completion, RunContext
+from runs.engine.draining import is_draining
+from runs.engine.effects import Performer
+from runs.engine.failpoints import failpoint
+from runs.engine.finishing import Ending, finish
+from runs.engine.gates import Draft, Gates, draft_of
+from runs.engine.heartbeat import heartbeat
+from runs.engine.ownership import Ownership
+from runs.engine.signals import Diverged, LostRun, Parked, Unrehydratable
+from runs.engine.turn import AuthorError, Turn
+from runs.engine.workflows import Workflow, find_workflow, supported_pairs
+from runs.states import RunStatus
+
+log = logging.getLogger(__name__)
+
+CLAIM = """
+    UPDATE runs_head
+    SET status = 'running', epoch = epoch + 1, lease = (SELECT fermata_now()) + %s, deliveries = deliveries + 1,
+        worker = %s, detail = '', wake_at = NULL, rung_at = NULL, rings = 0, draining = false, updated_at = now()
+    WHERE run_id = %s AND status = 'queued' AND (wake_at IS NULL OR wake_at <= (SELECT fermata_now()))
+      AND (workflow, schema) IN (SELECT * FROM unnest(%s::text[], %s::int[]))
+    RETURNING epoch, head_seq, turn, phase, workflow, failures
+"""
+OLDEST_READY = """
+    SELECT run_id FROM runs_head
+    WHERE status = 'queued' AND (wake_at IS NULL OR wake_at <= (SELECT fermata_now()))
+      AND (workflow, schema) IN (SELECT * FROM unnest(%s::text[], %s::int[]))
+    ORDER BY updated_at LIMIT 1
+"""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the claim's statement returned."""
+
+    epoch: int
+    head_seq: int
+    turn: int
+    phase: str
+    workflow: str
+    failures: int
+
+
+@dataclass
+class Slice:
+    """A run in the hands of this worker: `head`, `turn` and `phase` move on with each checkpoint."""
+
+    own: Ownership
+    flow: Workflow
+    input: Any
+    snapshot: Snapshot
+    head: Head
+    entry_digest: bytes
+    turn: int
+    phase: str
+    failures: int
+
+
+def oldest_ready() -> UUID | None:
+    """The run that has waited longest and that this build can take."""
+    names, schemas = _supported()
+    row = engine_connection().execute(OLDEST_READY, (names, schemas)).fetchone()
+    return row[0] if row else None
+
+
+def execute(run_id: UUID, *, worker: str) -> bool:
+    """Claim the run and go on with it until it ends, parks, or the slice is over. False: there was nothing to claim."""
+    connection = engine_connection()
+    claim = _claim(connection, run_id, worker)
+    if claim is None:
+        return False
+    own = Ownership(
+        connection=connection, run_id=run_id, epoch=claim.epoch, head_seq=claim.head_seq, build=build()
+    )
+    with heartbeat.watching(own):
+        try:
+            _work(own, claim)
+        except Parked:
+            log.info("run %s parked", run_id)
+        except LostRun:
+            log.warning("run %s: another owner took it, or it was cancelled; nothing more is written", run_id)
+    return True
+
+
+def _supported() -> tuple[list[str], list[int]]:
+    pairs = supported_pairs()
+    return [name for name, _ in pairs], [schema for _, schema in pairs]
+
+
+def _claim(connection: EngineConnection, run_id: UUID, worker: str) -> Claim | None:
+    failpoint("claim.before")
+    names, schemas = _supported()
+    lease = timedelta(seconds=settings.FERMATA_LEASE_SECONDS)
+    row = connection.execute(CLAIM, (lease, worker, run_id, names, schemas)).fetchone()
+    failpoint("claim.after")
+    return Claim(*row) if row else None
+
+
+def _work(own: Ownership, claim: Claim) -> None:
+    try:
+        run = own.durably(lambda: _rehydrate(own, claim))
+        _phases(run)
+    except Diverged as signal:
+        own.leave(status=RunStatus.BLOCKED.value, detail=str(signal))
+    except Unrehydratable as signal:
+        own.leave(status=RunStatus.BLOCKED.value, detail=f"cannot rehydrate: {signal}")
+    except Exception as error:
+        log.exception("run %s failed", own.run_id)
+        finish(own, Ending.failed(type(error).__qualname__, str(error), traceback.format_exc()))
+
+
+def _rehydrate(own: Ownership, claim: Claim) -> Slice:
+    flow = find_workflow(claim.workflow)
+    if flow is None:
+        raise Unrehydratable(f"workflow {claim.workflow!r} is not registered")
+    if claim.phase not in flow.phases:
+        raise Unrehydratable(f"workflow {claim.workflow!r} has no phase {claim.phase!r}")
+    with own.connection.transaction() as cursor:
+        try:
+            snapshot, head = load(cursor, run_id=own.run_id, max_bytes=4 * settings.FERMATA_SNAPSHOT_LIMIT)
+        except Unreadable as error:
+            raise Unrehydratable(str(error)) from error
+        cursor.execute("SELECT input FROM runs_run WHERE id = %s", (own.run_id,))
+        body = bytes(cursor.fetchone()[0])
+    failpoint("load.after")
+    try:
+        run_input = codec.decode(body, what="input")
+        if snapshot.schema < flow.schema:
+            snapshot = replace(snapshot, state=flow.upcast(snapshot.state, snapshot.schema))
+    except Unreadable as error:
+        raise Unrehydratable(str(error)) from error
+    return Slice(
+        own=own,
+        flow=flow,
+        input=run_input,
+        snapshot=snapshot,
+        head=head,
+        entry_digest=snapshot.digest,
+        turn=claim.turn,
+        phase=claim.phase,
+        failures=claim.failures,
+    )
+
+
+def _phases(run: Slice) -> None:
+    """Run phases until one completes the run, one parks it (a signal), or the slice is over."""
+    ends = time.monotonic() + settings.FERMATA_SLICE_SECONDS
+    state, history = run.snapshot.state, run.snapshot.history or ()
+    position, pending = run.snapshot.position, run.snapshot.pending
+    while True:
+        turn = run.own.durably(
+            lambda: Turn.load(run.own.connection, run_id=run.own.run_id, number=run.turn, phase=run.phase)
+        )
+        context = _context(run, turn, state, history, position, pending)
+        outcome = run.flow.phases[run.phase](run.flow.cls(), context)
+        if context.latched is not None:  # the phase swallowed the signal
+            raise context.latched
+        turn.require_all_met(before="the end of the phase")
+        if isinstance(outcome, Completion):
+            _check_completion(context, outcome)
+            finish(
+                run.own,
+                Ending.completed(outcome.body),
+                checkpoint=lambda epoch: _prepare(run, context, epoch, run.phase, run.turn, Reason.END),
+                turn=run.turn,
+                phase=run.phase,
+            )
+            return
+        _save(run, context, _next_phase(run, outcome))
+        if is_draining() or time.monotonic() > ends:
+            run.own.leave(status=RunStatus.QUEUED.value)
+            return
+        state, history = context.state, tuple(context.history)
+        position, pending = context.position, context.pending
+
+
+def _context(
+    run: Slice, turn: Turn, state: dict[str, Any], history: Any, position: Any, pending: Any
+) -> RunContext:
+    context: RunContext
+
+    def draft() -> Draft:
+        return _draft(run, context)
+
+    context = RunContext(
+        run_id=run.own.run_id,
+        workflow=run.flow.name,
+        input=run.input,
+        state=state,
+        history=history,
+        position=position,
+        pending=pending,
+        turn=turn,
+        performer=Performer(own=run.own, turn=turn, failures=run.failures),
+        gates=Gates(own=run.own, turn=turn, draft=draft),
+    )
+    return context
+
+
+def _prepare(
+    run: Slice, context: RunContext, epoch: int, phase: str, turn: int, reason: Reason
+) -> Prepared:
+    return prepare(
+        run_id=run.own.run_id,
+        head=run.head,
+        seq=run.head.seq + 1,
+        epoch=epoch,
+        workflow=run.flow.name,
+        schema=run.flow.schema,
+        phase=phase,
+        turn=turn,
+        reason=reason.value,
+        state=context.state,
+        new_history=context.history.added,
+        position=context.position,
+        pending=context.pending,
+        limit=settings.FERMATA_SNAPSHOT_LIMIT,
+    )
+
+
+def _save(run: Slice, context: RunContext, phase: str) -> None:
+    prepared = run.own.save_checkpoint(
+        lambda epoch: _prepare(run, context, epoch, phase, run.turn + 1, Reason.PHASE),
+        turn=run.turn + 1,
+        phase=phase,
+        schema=run.flow.schema,
+        left_phase=run.phase,
+    )
+    run.head, run.entry_digest = prepared.head, prepared.digest
+    run.turn, run.phase, run.failures = run.turn + 1, phase, 0
+
+
+def _draft(run: Slice, context: RunContext) -> Draft:
+    """What differs from the phase's entry. Preparing a checkpoint that is never written finds it, and checks that the
+    state could be saved."""
+    prepared = _prepare(run, context, run.own.epoch, run.phase, run.turn, Reason.GATE)
+    parts = prepared.head.manifest
+    new = prepared.head.seq
+    return draft_of(
+        seq=run.head.seq,
+        entry_digest=run.entry_digest,
+        changed={
+            "state": {
+                name: value
+                for name, value in context.state.items()
+                if name not in parts or parts[name].introduced_seq == new
+            },
+            "removed": [name for name in run.head.manifest if name not in parts],
+            "history": list(context.history)[run.head.history_length :],
+            "position": context.position,
+            "pending": context.pending,
+        },
+    )
+
+
+def _next_phase(run: Slice, outcome: object) -> str:
+    name = getattr(outcome, "__name__", None)
+    owner = getattr(outcome, "__self__", None)
+    if not isinstance(owner, run.flow.cls) or name not in run.flow.phases:
+        raise AuthorError(
+            f"phase {run.phase} returned {type(outcome).__name__}: end it with `return self.another_phase` or "
+            "`return run.complete(result)`"
+        )
+    return str(name)
+
+
+def _check_completion(context: RunContext, outcome: Completion) -> None:
+    if outcome is not context.completed:
+        raise AuthorError("return the value of this phase's own run.complete(...)")

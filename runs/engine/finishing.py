@@ -1,0 +1,87 @@
+"""The end of a run: its last checkpoint, its result or error, and whatever was open for it, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from checkpoints.store import Prepared, insert
+from runs.engine.failpoints import failpoint
+from runs.engine.ownership import Ownership
+from runs.hooks import Cursor, hooks
+from runs.states import RunStatus
+
+MAX_TRACEBACK = 100_000  # characters; the end of a traceback says the most
+
+END_HEAD = """
+    UPDATE runs_head
+    SET status = %s, head_seq = %s, lease = NULL, draining = false, detail = '', build = %s, updated_at = now()
+    WHERE run_id = %s AND epoch = %s AND status = 'running'
+"""
+END_RUN = """
+    UPDATE runs_run SET finished_at = fermata_now(), result = %s, error_type = %s, error = %s, traceback = %s
+    WHERE id = %s
+    RETURNING team_id
+"""
+
+
+@dataclass(frozen=True)
+class Ending:
+    status: RunStatus
+    result: bytes | None
+    error_type: str
+    error: str
+    traceback: str
+
+    @classmethod
+    def completed(cls, result: bytes) -> Ending:
+        return cls(RunStatus.COMPLETED, result, "", "", "")
+
+    @classmethod
+    def failed(cls, error_type: str, error: str, traceback: str) -> Ending:
+        return cls(RunStatus.FAILED, None, error_type[:120], _text(error), _text(traceback)[-MAX_TRACEBACK:])
+
+
+def finish(
+    own: Ownership,
+    ending: Ending,
+    *,
+    checkpoint: Callable[[int], Prepared] | None = None,
+    turn: int = 0,
+    phase: str = "",
+) -> None:
+    """End the run. `checkpoint` makes the last snapshot for an epoch. Raises LostRun."""
+
+    def write() -> None:
+        failpoint("finish.before")
+        with own.held() as cursor:
+            seq = own.head_seq
+            if checkpoint is not None:
+                own.write_reads(cursor, turn=turn, phase=phase)
+                prepared = checkpoint(own.epoch)
+                insert(cursor, prepared)
+                seq = prepared.head.seq
+            cursor.execute(END_HEAD, (ending.status.value, seq, own.build, own.run_id, own.epoch))
+            write_end(cursor, own=own, ending=ending)
+        failpoint("finish.after")
+
+    own.durably(write)
+
+
+def write_end(cursor: Cursor, *, own: Ownership, ending: Ending) -> None:
+    cursor.execute(END_RUN, (ending.result, ending.error_type, ending.error, ending.traceback, own.run_id))
+    team_id = cursor.fetchone()[0]
+    hooks().run_ended(cursor, run_id=own.run_id, reason=f"the run {ending.status.value}")
+    hooks().record(
+        cursor,
+        run_id=own.run_id,
+        team_id=team_id,
+        type="run.finished",
+        actor="worker",
+        body={"status": ending.status.value, "error": f"{ending.error_type}: {ending.error}"[:500].strip(": ")},
+    )
+
+
+def _text(value: str) -> str:
+    """PostgreSQL's text holds neither NUL nor lone surrogates."""
+    return value.replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,363 @@
+"""A worker's ownership of a run, and every statement that needs it.
+
+Each statement is fenced: it starts from the run's head at this worker's `epoch`, under `FOR NO KEY UPDATE` or as an
+`UPDATE … RETURNING`, and all that it writes selects from that row. No row: the run is lost and nothing was written.
+
+A lost connection leaves open whether the last statement committed. `refence` raises the epoch, which tells what
+committed and makes anything still in flight a stale write; then the work is simply done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+from uuid import UUID
+
+import psycopg
+from django.conf import settings
+
+from checkpoints.store import Prepared
+from runs.engine.connection import LOST, EngineConnection, reconnect
+from runs.engine.failpoints import failpoint
+from runs.engine.signals import LostRun
+from runs.hooks import Cursor
+
+T = TypeVar("T")
+Params = tuple[Any, ...]
+Ctes = list[tuple[str, str, Params]]  # name, SQL that selects from `fence`, parameters
+
+COUNT = "SELECT count(*) FROM fence"
+
+HELD = """
+    SELECT run_id FROM runs_head
+    WHERE run_id = %s AND epoch = %s AND status = 'running' AND lease > (SELECT fermata_now())
+    FOR NO KEY UPDATE
+"""
+
+# A receipt is recorded even when the lease has run out, as long as nobody else has claimed the run.
+HELD_OR_LATE = """
+    SELECT run_id FROM runs_head WHERE run_id = %s AND epoch = %s AND status = 'running' FOR NO KEY UPDATE
+"""
+
+RECORD_READS = """
+    INSERT INTO runs_step (run_id, turn, key, ordinal, phase, tool, effect, args_hash, state, generation, epoch, build,
+                           started_at, finished_at, outcome)
+    SELECT fence.run_id, %s, r.key, r.ordinal, %s, r.tool, 'read', r.args_hash, r.state, 0, %s, %s, now(), now(),
+           r.outcome
+    FROM fence, unnest(%s::text[], %s::int[], %s::text[], %s::bytea[], %s::text[], %s::bytea[])
+         AS r(key, ordinal, tool, args_hash, state, outcome)
+    ON CONFLICT (run_id, turn, key) DO NOTHING
+"""
+
+# A repeated call (a resend, or another try after NotPerformed) takes its own row up again.
+RECORD_INTENT = """
+    INSERT INTO runs_step (run_id, turn, key, ordinal, phase, tool, effect, args_hash, state, generation, grant_id,
+                           epoch, build, started_at, deadline_at)
+    SELECT fence.run_id, %s, %s, %s, %s, %s, %s, %s, 'intent', %s, %s, %s, %s, fermata_now(), fermata_now() + %s
+    FROM fence
+    ON CONFLICT (run_id, turn, key) DO UPDATE
+        SET epoch = EXCLUDED.epoch, deadline_at = EXCLUDED.deadline_at, generation = EXCLUDED.generation,
+            started_at = CASE WHEN runs_step.state = 'intent' AND runs_step.generation = EXCLUDED.generation
+                              THEN runs_step.started_at ELSE EXCLUDED.started_at END,
+            grant_id = EXCLUDED.grant_id, state = 'intent', outcome = NULL, finished_at = NULL
+        WHERE runs_step.state IN ('intent', 'not_performed')
+    RETURNING started_at
+"""
+
+RECORD_OUTCOME = """
+    UPDATE runs_step SET state = %s, outcome = %s, finished_at = fermata_now()
+    FROM fence
+    WHERE runs_step.run_id = fence.run_id AND turn = %s AND key = %s AND state = 'intent'
+    RETURNING 1
+"""
+
+SAVE_CHECKPOINT = """
+    UPDATE runs_head
+    SET head_seq = %s, turn = %s, phase = %s, schema = %s, crashes = 0, failures = 0, build = %s,
+        lease = (SELECT fermata_now()) + %s, updated_at = now()
+    WHERE run_id = %s AND epoch = %s AND status = 'running' AND head_seq = %s
+      AND lease > (SELECT fermata_now())
+    RETURNING run_id
+"""
+
+REFENCE = """
+    UPDATE runs_head SET epoch = epoch + 1, lease = (SELECT fermata_now()) + %s
+    WHERE run_id = %s AND epoch = %s AND status = 'running'
+    RETURNING epoch, head_seq
+"""
+
+LEAVE = """
+    UPDATE runs_head
+    SET status = %s, reason = %s, detail = %s, lease = NULL, wake_at = %s, failures = failures + %s, draining = false,
+        build = %s, rung_at = NULL, rings = 0, updated_at = now()
+    WHERE run_id = %s AND epoch = %s AND status = 'running'
+    RETURNING run_id
+"""
+
+EVIDENCE = "INSERT INTO runs_step_evidence (run_id, turn, key, epoch, outcome) VALUES (%s, %s, %s, %s, %s)"
+
+
+@dataclass(frozen=True)
+class ReadOutcome:
+    """A read's outcome, waiting to ride on the next durable statement."""
+
+    key: str
+    ordinal: int
+    tool: str
+    args_hash: bytes
+    state: str
+    outcome: bytes
+
+
+@dataclass(frozen=True)
+class Intent:
+    """A call about to be made. `deadline`: how long after the statement it counts as over."""
+
+    turn: int
+    key: str
+    ordinal: int
+    phase: str
+    tool: str
+    effect: str
+    args_hash: bytes
+    generation: int
+    grant_id: UUID | None
+    deadline: timedelta
+
+
+class Ownership:
+    """One worker's hold on one run at one epoch; `epoch` and `head_seq` follow what has committed."""
+
+    def __init__(self, *, connection: EngineConnection, run_id: UUID, epoch: int, head_seq: int, build: str) -> None:
+        self.connection = connection
+        self.run_id = run_id
+        self.epoch = epoch
+        self.head_seq = head_seq
+        self.build = build
+        self.lost = False
+        self.call_ends: float | None = None  # CLOCK_BOOTTIME after which the heartbeat lets go of a stuck call
+        self.reads: list[ReadOutcome] = []
+
+    @property
+    def lease(self) -> timedelta:
+        return timedelta(seconds=settings.FERMATA_LEASE_SECONDS)
+
+    # --- what a phase writes ---------------------------------------------------------------------------------
+
+    def record_reads(self, *, turn: int, phase: str) -> None:
+        """Make the waiting read outcomes durable on their own."""
+        if not self.reads:
+            return
+
+        def write() -> bool:
+            row = self._fenced(HELD, self._with_reads([], turn, phase)).fetchone()
+            return bool(row and row[0])
+
+        if not self.durably(write):
+            raise self.lose()
+        self.reads.clear()
+
+    def record_intent(self, intent: Intent, *, spend: Callable[[Cursor], None] | None = None) -> datetime:
+        """Commit the intent (with the grant's spending, in one transaction); returns when it was first started."""
+        result = "SELECT started_at FROM intent"
+
+        def write() -> datetime | None:
+            failpoint("intent.before")
+            ctes: Ctes = [("intent", RECORD_INTENT, self._intent_params(intent))]
+            ctes = self._with_reads(ctes, intent.turn, intent.phase)
+            if spend is None:
+                row = self._fenced(HELD, ctes, result).fetchone()
+            else:
+                with self.held() as cursor:
+                    spend(cursor)
+                    self._within(cursor, ctes, result)
+                    row = cursor.fetchone()
+            failpoint("intent.after")
+            return row[0] if row else None
+
+        started = self.durably(write)
+        if started is None:
+            raise self.lose()
+        self.reads.clear()
+        return started
+
+    def record_outcome(
+        self,
+        *,
+        turn: int,
+        key: str,
+        state: str,
+        outcome: bytes,
+        then: Callable[[Cursor], None] | None = None,
+    ) -> None:
+        """Commit what a call came to. If the run was lost meanwhile, the receipt is kept as evidence: LostRun."""
+        ctes: Ctes = [("done", RECORD_OUTCOME, (state, outcome, turn, key))]
+
+        def write() -> bool:
+            failpoint("outcome.before")
+            if then is None:
+                row = self._fenced(HELD_OR_LATE, ctes).fetchone()
+                held = bool(row and row[0])
+            else:
+                with self.connection.transaction() as cursor:
+                    cursor.execute(HELD_OR_LATE, (self.run_id, self.epoch))
+                    held = cursor.fetchone() is not None
+                    if held:
+                        self._within(cursor, ctes, "SELECT 1")
+                        then(cursor)
+            failpoint("outcome.after")
+            return held
+
+        try:
+            if self.durably(write):
+                return
+        except LostRun:
+            pass
+        self.connection.execute(EVIDENCE, (self.run_id, turn, key, self.epoch, outcome))
+        raise self.lose()
+
+    def save_checkpoint(
+        self, prepare: Callable[[int], Prepared], *, turn: int, phase: str, schema: int, left_phase: str
+    ) -> Prepared:
+        """One autocommit statement: the fence, the head, the snapshot, its history, the waiting reads.
+
+        `prepare` makes the checkpoint for an epoch. `turn` and `phase` come next; the reads belong to the turn before.
+        """
+        before = self.head_seq
+
+        def write() -> Prepared | None:
+            prepared = prepare(self.epoch)
+            if self.head_seq == before + 1:  # it had committed before the connection was lost
+                return prepared
+            failpoint("checkpoint.before")
+            fence = (before + 1, turn, phase, schema, self.build, self.lease, self.run_id, self.epoch, before)
+            ctes: Ctes = [(c.name, c.sql, tuple(c.params)) for c in prepared.ctes("fence")]
+            ctes = self._with_reads(ctes, turn - 1, left_phase)
+            row = self._compose(SAVE_CHECKPOINT, fence, ctes, COUNT).fetchone()
+            failpoint("checkpoint.after")
+            return prepared if row and row[0] else None
+
+        prepared = self.durably(write)
+        if prepared is None:
+            raise self.lose()
+        self.head_seq = before + 1
+        self.reads.clear()
+        return prepared
+
+    def leave(
+        self, *, status: str, reason: str = "", detail: str = "", wake_at: datetime | None = None, failures: int = 0
+    ) -> None:
+        """Give the run up: back to the queue, parked on a timer, or blocked."""
+
+        def write() -> bool:
+            failpoint("release.before")
+            row = self.connection.execute(
+                LEAVE, self._leave_params(status, reason, detail, wake_at, failures)
+            ).fetchone()
+            failpoint("release.after")
+            return row is not None
+
+        if not self.durably(write):
+            raise self.lose()
+
+    def leave_within(
+        self, cursor: Cursor, *, status: str, reason: str = "", detail: str = "", wake_at: datetime | None = None
+    ) -> None:
+        """`leave`, as part of a transaction that `held` began."""
+        cursor.execute(LEAVE, self._leave_params(status, reason, detail, wake_at, 0))
+
+    @contextmanager
+    def held(self) -> Iterator[Cursor]:
+        """A transaction that begins with the run's lock at this epoch. Raises LostRun where that finds no row."""
+        with self.connection.transaction() as cursor:
+            cursor.execute(HELD, (self.run_id, self.epoch))
+            if cursor.fetchone() is None:
+                raise self.lose()
+            yield cursor
+
+    def durably(self, work: Callable[[], T]) -> T:
+        """Do `work`, again after each lost connection, as long as the run stays ours."""
+        while True:
+            try:
+                return work()
+            except LOST:
+                self.refence()
+
+    def refence(self) -> None:
+        """After a lost connection: find out what committed and fence off what may be in flight."""
+        if not reconnect(self.connection, give_up_after=settings.FERMATA_LEASE_SECONDS):
+            raise self.lose()
+        try:
+            row = self.connection.execute(REFENCE, (self.lease, self.run_id, self.epoch)).fetchone()
+        except LOST:
+            row = None
+        if row is None:
+            raise self.lose()
+        self.epoch, self.head_seq = row
+
+    # --- composing -------------------------------------------------------------------------------------------
+
+    def write_reads(self, cursor: Cursor, *, turn: int, phase: str) -> None:
+        """The waiting reads, inside a transaction that `held` began."""
+        if self.reads:
+            self._within(cursor, self._with_reads([], turn, phase), "SELECT 1")
+
+    def lose(self) -> LostRun:
+        """Note that the run is lost; the caller raises what this returns."""
+        self.lost = True
+        return LostRun()
+
+    def _reads(self, turn: int, phase: str) -> tuple[str, tuple[Any, ...]]:
+        r = self.reads
+        return RECORD_READS, (
+            turn,
+            phase,
+            self.epoch,
+            self.build,
+            [x.key for x in r],
+            [x.ordinal for x in r],
+            [x.tool for x in r],
+            [x.args_hash for x in r],
+            [x.state for x in r],
+            [x.outcome for x in r],
+        )
+
+    def _with_reads(self, ctes: Ctes, turn: int, phase: str) -> Ctes:
+        return [("reads", *self._reads(turn, phase)), *ctes] if self.reads else ctes
+
+    def _intent_params(self, intent: Intent) -> tuple[Any, ...]:
+        return (
+            intent.turn,
+            intent.key,
+            intent.ordinal,
+            intent.phase,
+            intent.tool,
+            intent.effect,
+            intent.args_hash,
+            intent.generation,
+            intent.grant_id,
+            self.epoch,
+            self.build,
+            intent.deadline,
+        )
+
+    def _leave_params(
+        self, status: str, reason: str, detail: str, wake_at: datetime | None, failures: int
+    ) -> tuple[Any, ...]:
+        return (status, reason, detail, wake_at, failures, self.build, self.run_id, self.epoch)
+
+    def _fenced(self, fence: str, ctes: Ctes, result: str = COUNT) -> psycopg.Cursor[Any]:
+        return self._compose(fence, (self.run_id, self.epoch), ctes, result)
+
+    def _compose(self, fence: str, params: Params, ctes: Ctes, result: str) -> psycopg.Cursor[Any]:
+        sql = f"WITH fence AS ({fence})" + "".join(f", {name} AS ({body})" for name, body, _ in ctes) + f" {result}"
+        return self.connection.execute(sql.encode(), (*params, *(p for _, _, values in ctes for p in values)))
+
+    def _within(self, cursor: Cursor, ctes: Ctes, result: str) -> None:
+        """Run `ctes` in a transaction that already holds the run's lock."""
+        fence = "WITH fence AS (SELECT %s::uuid AS run_id)"
+        sql = fence + "".join(f", {name} AS ({body})" for name, body, _ in ctes) + f" {result}"
+        cursor.execute(sql.encode(), (self.run_id, *(p for _, _, values in ctes for p in values)))

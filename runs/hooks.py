@@ -1,0 +1,54 @@
+"""What `runs` asks of the floor above, through the one dotted path `settings.FERMATA_HOOKS`.
+
+Every function gets the cursor of the transaction that holds the run's lock, and uses plain SQL on it.
+"""
+
+from datetime import datetime
+from functools import cache
+from typing import Any, Protocol, cast
+from uuid import UUID
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+
+class Cursor(Protocol):
+    """What psycopg's cursors and Django's have in common."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def execute(self, query: Any, params: Any = None, /) -> Any: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> Any: ...
+
+
+class Hooks(Protocol):
+    def record(
+        self, cursor: Cursor, *, run_id: UUID, team_id: int, type: str, actor: str, body: dict[str, Any]
+    ) -> None:
+        """Write an event of the run's life into the audit trail."""
+
+    def run_ended(self, cursor: Cursor, *, run_id: UUID, reason: str) -> None:
+        """Close what is open for a run that ended: approvals, unspent grants."""
+
+    def open_in_doubt(
+        self,
+        cursor: Cursor,
+        *,
+        run_id: UUID,
+        turn: int,
+        key: str,
+        tool: str,
+        arguments: dict[str, Any],
+        generation: int,
+        started_at: datetime,
+        safe_at: datetime,
+        approval_id: UUID | None,
+    ) -> None:
+        """Ask a human whether a call happened. Asking again about the same call changes nothing."""
+
+
+@cache
+def hooks() -> Hooks:
+    return cast("Hooks", import_string(settings.FERMATA_HOOKS)())

@@ -1,0 +1,26 @@
+from runs.models.agents import Agent, AgentKey, Scope
+from runs.models.builds import Build
+from runs.models.idempotency import IdempotentRequest
+from runs.models.runs import Run, RunHead
+from runs.models.services import ServiceBeat
+from runs.models.steps import Draft, Gate, OutsideEvent, Step, StepEvidence
+from runs.models.teams import Membership, Role, Team
+
+__all__ = [
+    "Agent",
+    "AgentKey",
+    "Build",
+    "Draft",
+    "Gate",
+    "IdempotentRequest",
+    "Membership",
+    "OutsideEvent",
+    "Role",
+    "Run",
+    "RunHead",
+    "Scope",
+    "ServiceBeat",
+    "Step",
+    "StepEvidence",
+    "Team",
+]

@@ -1,0 +1,37 @@
+"""Reading a request's body."""
+
+from collections.abc import Mapping
+from typing import IO, Any
+
+from django.conf import settings
+from rest_framework.exceptions import APIException
+from rest_framework.parsers import BaseParser
+
+from runs import strictjson
+
+
+class BodyTooLarge(APIException):
+    status_code = 413
+    default_code = "request_too_large"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The request body is larger than {limit} bytes.")
+        self.limit = limit
+
+
+class StrictJSONParser(BaseParser):
+    """JSON by the rules of `runs.strictjson`; fractions arrive as `Decimal`.
+
+    Raises `strictjson.NotStrictJSON` with the places, and `BodyTooLarge` without reading on.
+    """
+
+    media_type = "application/json"
+
+    def parse(
+        self, stream: IO[bytes], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> Any:
+        limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        body = stream.read(limit + 1)
+        if len(body) > limit:
+            raise BodyTooLarge(limit)
+        return strictjson.loads(body)

@@ -1,0 +1,27 @@
+"""What a view lets an agent's key and a person do."""
+
+from typing import Any
+
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from runs.principals import AgentPrincipal
+
+
+class ByScope(BasePermission):
+    """The view's `scopes` names, by method, what an agent's key must have; a method that is not there is for people.
+
+    `people` is the set of methods that are open to people. Which objects they reach is for queries and services.
+    """
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        method = "GET" if request.method in ("HEAD", "OPTIONS") else request.method
+        if not isinstance(request.user, AgentPrincipal):
+            return request.user is not None and method in view.people
+        scope = view.scopes.get(method)
+        if scope is None and method in view.people:
+            raise PermissionDenied("Agents' keys cannot do this: it is for people.", code="people_only")
+        if scope is not None and not request.user.may(scope):
+            raise PermissionDenied(f"The key lacks the scope {scope}.", code="scope_missing")
+        return True

@@ -1,0 +1,47 @@
+"""Who is asking. Every query and every service that checks a right takes one of these."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from django.contrib.auth.models import User
+
+from runs.models import Agent, AgentKey
+
+
+@dataclass(frozen=True)
+class Person:
+    user: User
+    is_authenticated: ClassVar[bool] = True
+
+    @property
+    def actor(self) -> str:
+        """As the audit trail names it."""
+        return f"person:{self.user.pk}"
+
+    def __str__(self) -> str:
+        return self.user.get_full_name() or self.user.get_username()
+
+
+@dataclass(frozen=True)
+class AgentPrincipal:
+    """An agent, by one of its keys. What it may do is what the key's scopes say."""
+
+    agent: Agent
+    key: AgentKey
+    is_authenticated: ClassVar[bool] = True
+
+    @property
+    def actor(self) -> str:
+        """As the audit trail names it."""
+        return f"agent:{self.agent.pk}"
+
+    def may(self, scope: str) -> bool:
+        """Whether the key has `scope`; `workflow:*` stands for every `workflow:NAME`."""
+        family, _, name = scope.partition(":")
+        return scope in self.key.scopes or (family == "workflow" and bool(name) and "workflow:*" in self.key.scopes)
+
+    def __str__(self) -> str:
+        return self.agent.name
+
+
+Principal = Person | AgentPrincipal

@@ -1,0 +1,45 @@
+"""Which runs a principal sees, reads and operates. `visible_to` is the only way in, for pages, API and events."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from runs.errors import RunNotFound
+from runs.models import Role, Run
+from runs.principals import AgentPrincipal, Person, Principal
+
+CONTENT_ROLES = (Role.REVIEWER, Role.OPERATOR, Role.AUDITOR)
+
+
+def visible_to(principal: Principal) -> QuerySet[Run]:
+    """The runs that exist for this principal: an agent's own, a person's teams'. Being a superuser adds nothing."""
+    return _of(principal, Role.values)
+
+
+def readable_by(principal: Principal) -> QuerySet[Run]:
+    """The runs whose input, snapshots and results it may read; an administrator of the team sees metadata only."""
+    return _of(principal, CONTENT_ROLES)
+
+
+def get(runs: QuerySet[Run], run_id: UUID) -> Run:
+    """One of `runs`, with its head and agent. Raises RunNotFound for unknown and not visible alike."""
+    run = runs.select_related("head", "agent").filter(pk=run_id).first()
+    if run is None:
+        raise RunNotFound(run_id)
+    return run
+
+
+def may_operate(principal: Principal, run: Run) -> bool:
+    """Whether it may cancel, retry and fork the run: its agent, and the operators of its team."""
+    if isinstance(principal, AgentPrincipal):
+        return run.agent_id == principal.agent.pk
+    return principal.user.memberships.filter(team_id=run.team_id, roles__contains=[Role.OPERATOR]).exists()
+
+
+def _of(principal: Principal, roles: Sequence[str]) -> QuerySet[Run]:
+    match principal:
+        case AgentPrincipal(agent=agent):
+            return Run.objects.filter(agent=agent)
+        case Person(user=user):
+            return Run.objects.filter(team__in=user.memberships.filter(roles__overlap=list(roles)).values("team"))

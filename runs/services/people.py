@@ -1,0 +1,52 @@
+"""People: what they may do in a team, and which pools of reviewers they are in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.contrib.auth.models import Group, User
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from runs.errors import RunError
+from runs.models import Membership, Role, Team
+
+
+@dataclass
+class PersonRefused(RunError):
+    """A person cannot be registered like this: `reasons` are sentences."""
+
+    username: str
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"cannot create {self.username!r}: {' '.join(self.reasons)}"
+
+
+@transaction.atomic
+def create_person(
+    *,
+    username: str,
+    password: str,
+    team: Team,
+    roles: Sequence[str] = (Role.REVIEWER,),
+    groups: Sequence[str] = (),
+    superuser: bool = False,
+) -> User:
+    """Register a person in `team`; groups that do not exist yet are made. Raises `PersonRefused`.
+
+    A weak password is refused in production only: a throw-away instance on one's own machine may have one.
+    """
+    user = User(username=username, is_superuser=superuser, is_staff=superuser)
+    try:
+        user.full_clean(exclude=["password"])
+        if settings.PRODUCTION:
+            validate_password(password, user)
+    except ValidationError as error:
+        raise PersonRefused(username=username, reasons=tuple(error.messages)) from error
+    user.set_password(password)
+    user.save()
+    Membership.objects.create(user=user, team=team, roles=list(dict.fromkeys(roles)))
+    user.groups.set([Group.objects.get_or_create(name=name)[0] for name in groups])
+    return user

@@ -1,0 +1,281 @@
+"""Starting runs: hosted ones, and external ones that arrive with a snapshot and something to decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+
+from checkpoints import codec
+from checkpoints.errors import Unencodable
+from checkpoints.models import Reason
+from checkpoints.store import Head, Prepared, encode_item, insert, load, prepare
+from checkpoints.store.digests import history_digest
+from runs.dispatch import ring
+from runs.engine.gates import Opened, Opener, Question
+from runs.engine.workflows import Workflow, find_workflow, known_workflows
+from runs.errors import (
+    InvalidInput,
+    RunNotFound,
+    StaleCheckpoint,
+    UnknownPhase,
+    UnknownWorkflow,
+    WrongState,
+)
+from runs.hooks import Cursor, hooks
+from runs.models import Agent, AgentKey, Run, RunHead
+from runs.services.answering import wake_if_answered
+from runs.services.locking import lock_run
+from runs.states import GateKind, ResumeMode, RunKind, RunStatus, SuspendReason
+
+OPEN_GATE = """
+    INSERT INTO runs_gate (run_id, turn, key, ordinal, phase, kind, question_hash, generation, superseded)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, 0, 0)
+"""
+MOVE_HEAD = """
+    UPDATE runs_head
+    SET status = 'suspended', reason = 'approval', detail = %s, head_seq = %s, turn = %s, phase = %s, workflow = %s,
+        schema = %s, lease = NULL, epoch = epoch + 1, updated_at = now()
+    WHERE run_id = %s
+"""
+
+
+@dataclass(frozen=True)
+class PostedSnapshot:
+    """What an external agent saved of itself: JSON values only, never the codec's tagged types."""
+
+    state: dict[str, Any]
+    history: Sequence[Any]
+    position: Any
+    pending: Any
+    schema_name: str
+    schema: int
+
+
+@dataclass(frozen=True)
+class Resume:
+    """How an external run goes on. `workflow` and `phase` name where, for `ResumeMode.WORKFLOW`."""
+
+    mode: ResumeMode
+    workflow: str = ""
+    phase: str = ""
+
+
+def start_run(
+    *,
+    agent: Agent,
+    workflow: str,
+    input: Any,
+    title: str = "",
+    key: AgentKey | None = None,
+    requesters: Sequence[User] = (),
+) -> Run:
+    """Accept a hosted run: its first checkpoint and its place in the queue commit together.
+
+    Works inside the caller's transaction, if there is one. Raises UnknownWorkflow, InvalidInput.
+    """
+    flow = _workflow(workflow)
+    if "start" not in flow.phases:
+        raise UnknownPhase(workflow, "start", tuple(sorted(flow.entries)))
+    body = _encoded(input, "input")
+    with transaction.atomic():
+        run = Run.objects.create(
+            team_id=agent.team_id,
+            agent=agent,
+            key=key,
+            kind=RunKind.HOSTED,
+            resume_mode=ResumeMode.HOSTED,
+            title=title or f"{workflow} for {agent.name}",
+            input=body,
+        )
+        run.requesters.set(requesters)
+        first = _first_checkpoint(run.id, flow)
+        RunHead.objects.create(
+            run=run,
+            status=RunStatus.QUEUED,
+            workflow=workflow,
+            schema=flow.schema,
+            phase="start",
+            head_seq=first.head.seq,
+            rings=1,
+        )
+        with connection.cursor() as cursor:
+            insert(cursor, first)
+            hooks().record(
+                cursor,
+                run_id=run.id,
+                team_id=agent.team_id,
+                type="run.started",
+                actor=f"agent:{agent.id}",
+                body={"workflow": workflow, "title": run.title},
+            )
+        ring(run.id)
+    return run
+
+
+def park_external(
+    *,
+    agent: Agent,
+    key: AgentKey | None,
+    external_id: str,
+    title: str,
+    snapshot: PostedSnapshot,
+    resume: Resume,
+    questions: Sequence[Question],
+    opener: Opener,
+    run_id: UUID,
+    if_match: int | None = None,
+) -> Run:
+    """Store an external agent's snapshot and park its run at `questions`, in the caller's transaction.
+
+    `opener`, already prepared, opens the approvals with the cursor of that transaction. Without `if_match` this starts
+    the run `run_id`; with it, it continues that run, whose newest checkpoint must be `if_match`. Raises
+    UnknownWorkflow, UnknownPhase, InvalidInput, SnapshotTooLarge, RunNotFound, StaleCheckpoint, WrongState.
+    """
+    if resume.mode == ResumeMode.WORKFLOW:
+        flow = _workflow(resume.workflow)
+        if resume.phase not in flow.entries:
+            raise UnknownPhase(resume.workflow, resume.phase, tuple(sorted(flow.entries)))
+    with transaction.atomic(), connection.cursor() as cursor:
+        if if_match is None:
+            run, head, turn = _new_external(run_id, agent, key, external_id, title, resume), None, 0
+        else:
+            run, head, turn = _continued(cursor, agent, run_id, if_match)
+        prepared = _external_checkpoint(run.id, head, turn, snapshot, resume)
+        insert(cursor, prepared)
+        detail = f"waits at {', '.join(question.key for question in questions)}"[:500]
+        cursor.execute(
+            MOVE_HEAD,
+            (detail, prepared.head.seq, turn, resume.phase, resume.workflow, snapshot.schema, run.id),
+        )
+        for ordinal, question in enumerate(questions):
+            cursor.execute(
+                OPEN_GATE,
+                (
+                    run.id,
+                    turn,
+                    question.key,
+                    ordinal,
+                    resume.phase,
+                    GateKind.APPROVAL.value,
+                    question.digest,
+                ),
+            )
+        if if_match is None:
+            hooks().record(
+                cursor,
+                run_id=run.id,
+                team_id=agent.team_id,
+                type="run.started",
+                actor=f"agent:{agent.id}",
+                body={"external_id": external_id, "title": run.title},
+            )
+        opener.open(cursor, [Opened(question.key, 0) for question in questions], prepared.digest)
+        wake_if_answered(cursor, lock_run(cursor, run.id))
+    return run
+
+
+# --- inside --------------------------------------------------------------------------------------------------------
+
+
+def _workflow(name: str) -> Workflow:
+    flow = find_workflow(name)
+    if flow is None:
+        raise UnknownWorkflow(name, known_workflows())
+    return flow
+
+
+def _encoded(value: Any, path: str) -> bytes:
+    try:
+        return codec.encode(value, path=path)
+    except Unencodable as error:
+        raise InvalidInput(error.path, error.reason) from error
+
+
+def _first_checkpoint(run_id: UUID, flow: Workflow) -> Prepared:
+    return prepare(
+        run_id=run_id,
+        head=None,
+        seq=0,
+        epoch=0,
+        workflow=flow.name,
+        schema=flow.schema,
+        phase="start",
+        turn=0,
+        reason=Reason.START.value,
+        state={},
+        new_history=(),
+        position=None,
+        pending=[],
+        limit=settings.FERMATA_SNAPSHOT_LIMIT,
+    )
+
+
+def _new_external(
+    run_id: UUID, agent: Agent, key: AgentKey | None, external_id: str, title: str, resume: Resume
+) -> Run:
+    run = Run.objects.create(
+        id=run_id,
+        team_id=agent.team_id,
+        agent=agent,
+        key=key,
+        kind=RunKind.EXTERNAL,
+        resume_mode=resume.mode,
+        external_id=external_id,
+        title=title,
+        input=codec.encode(None, path="input"),
+    )
+    RunHead.objects.create(run=run, status=RunStatus.SUSPENDED, reason=SuspendReason.APPROVAL)
+    return run
+
+
+def _continued(cursor: Cursor, agent: Agent, run_id: UUID, if_match: int) -> tuple[Run, Head, int]:
+    """An external run's next suspension: only its owner, only from its newest checkpoint, only when it is awake."""
+    run = Run.objects.filter(id=run_id, agent=agent, kind=RunKind.EXTERNAL).first()
+    if run is None:
+        raise RunNotFound(run_id)
+    locked = lock_run(cursor, run_id)
+    if locked.head_seq != if_match:
+        raise StaleCheckpoint(run_id, locked.head_seq, if_match)
+    if locked.status not in (RunStatus.QUEUED, RunStatus.RUNNING) or run.resume_mode != ResumeMode.POLL:
+        raise WrongState(run_id, locked.status, "suspended again")
+    _, head = load(cursor, run_id=run_id, history=False)
+    return run, head, locked.turn + 1
+
+
+def _external_checkpoint(
+    run_id: UUID, head: Head | None, turn: int, snapshot: PostedSnapshot, resume: Resume
+) -> Prepared:
+    known = head.history_length if head else 0
+    try:
+        items = [encode_item(item, index) for index, item in enumerate(snapshot.history)]
+        return prepare(
+            run_id=run_id,
+            head=head,
+            seq=head.seq + 1 if head else 0,
+            epoch=0,
+            workflow=resume.workflow or snapshot.schema_name,
+            schema=snapshot.schema,
+            phase=resume.phase,
+            turn=turn,
+            reason=Reason.EXTERNAL.value,
+            state=snapshot.state,
+            new_history=_appended(items, known, head),
+            position=snapshot.position,
+            pending=snapshot.pending,
+            limit=settings.FERMATA_SNAPSHOT_LIMIT,
+        )
+    except Unencodable as error:
+        raise InvalidInput(f"snapshot.{error.path}", error.reason) from error
+
+
+def _appended(items: list[bytes], known: int, head: Head | None) -> list[bytes]:
+    """A history is append-only: what was stored before must be the beginning of what is posted now."""
+    if head is not None and history_digest(bytes(32), items[:known]) != head.history_digest:
+        raise InvalidInput("snapshot.history", f"its first {known} items must be those of the last checkpoint")
+    return items[known:]

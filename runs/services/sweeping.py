@@ -1,0 +1,223 @@
+"""The sweeper: finds what is ready, due or abandoned, and moves it on. Safe to run twice at once, and to die half-way.
+
+Every move is one conditional update of one run; nothing here touches a parked run that is not due.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from checkpoints import codec
+from runs.dispatch import ring_now
+from runs.engine.build import build
+from runs.engine.workflows import supported_pairs
+from runs.hooks import hooks
+from runs.services.answering import wake, wake_if_answered
+from runs.services.locking import lock_run
+from runs.states import RunStatus, SuspendReason
+
+log = logging.getLogger(__name__)
+
+BATCH = 200
+LIVE_SECONDS = 60  # a build not seen for so long is gone
+
+# Ready runs whose doorbell was never rung, or rang long enough ago without anybody coming: 2 s, 5 s, … 60 s.
+UNHEARD = """
+    UPDATE runs_head SET rung_at = fermata_now(), rings = LEAST(rings + 1, 100)
+    WHERE run_id IN (
+        SELECT h.run_id FROM runs_head h JOIN runs_run r ON r.id = h.run_id
+        WHERE h.status = 'queued' AND r.resume_mode <> 'poll'
+          AND (h.wake_at IS NULL OR h.wake_at <= (SELECT fermata_now()))
+          AND (h.workflow, h.schema) IN (SELECT * FROM unnest(%s::text[], %s::int[]))
+          AND (h.rung_at IS NULL AND (h.rings = 0 OR h.updated_at < (SELECT fermata_now()) - interval '2 s')
+               OR h.rung_at < (SELECT fermata_now()) - interval '1 s' * LEAST(2 + 3 * (h.rings - 1), 60))
+        ORDER BY h.updated_at LIMIT %s FOR UPDATE OF h SKIP LOCKED
+    )
+    RETURNING run_id
+"""
+# An external agent that let its claim run out may take its run up again; nothing is to be done about it here.
+ABANDONED = """
+    SELECT h.run_id FROM runs_head h JOIN runs_run r ON r.id = h.run_id
+    WHERE h.status = 'running' AND h.lease < (SELECT fermata_now()) AND r.resume_mode <> 'poll' LIMIT %s
+"""
+TAKE_BACK = """
+    UPDATE runs_head
+    SET status = 'queued', lease = NULL, crashes = crashes + (CASE WHEN draining THEN 0 ELSE 1 END), draining = false,
+        rung_at = fermata_now(), rings = 1, updated_at = now()
+    WHERE run_id = %s AND status = 'running' AND lease < (SELECT fermata_now())
+    RETURNING crashes
+"""
+POISONED = """
+    UPDATE runs_head
+    SET status = 'failed', detail = '', updated_at = now()
+    WHERE run_id = %s AND status = 'queued'
+"""
+POISON_STORY = """
+    UPDATE runs_run SET finished_at = fermata_now(), error_type = 'WorkerDied', error = %s WHERE id = %s
+"""
+DUE = """
+    SELECT run_id FROM runs_head
+    WHERE status = 'suspended' AND wake_at <= (SELECT fermata_now()) ORDER BY wake_at LIMIT %s
+"""
+TIMER_RANG = """
+    UPDATE runs_gate SET answer = %s, answered_at = fermata_now()
+    WHERE run_id = %s AND turn = %s AND kind = 'timer' AND answer IS NULL AND wake_at <= fermata_now()
+"""
+SEEN = """
+    INSERT INTO runs_build (name, supports, seen_at) VALUES (%s, %s, fermata_now())
+    ON CONFLICT (name) DO UPDATE SET supports = EXCLUDED.supports, seen_at = EXCLUDED.seen_at
+"""
+# Nobody who is at work can take these: say so on the run instead of letting it wait unseen.
+ORPHANED = """
+    UPDATE runs_head h
+    SET status = 'blocked', detail = 'cannot rehydrate: no deployed code has workflow ' || h.workflow || ' schema '
+        || h.schema, build = %s, updated_at = now()
+    FROM runs_run r
+    WHERE r.id = h.run_id AND r.resume_mode <> 'poll' AND h.status = 'queued'
+      AND h.updated_at < (SELECT fermata_now()) - interval '10 s'
+      AND NOT EXISTS (
+        SELECT 1 FROM runs_build b
+        WHERE b.seen_at > (SELECT fermata_now()) - %s * interval '1 s' AND h.workflow || '/' || h.schema = ANY (b.supports)
+      )
+    RETURNING h.run_id
+"""
+# Blocked by another build than this one, which has the workflow: the code changed, so try again.
+UNBLOCK = """
+    UPDATE runs_head
+    SET status = 'queued', detail = '', rung_at = NULL, rings = 0, updated_at = now()
+    WHERE status = 'blocked' AND build <> %s
+      AND (workflow, schema) IN (SELECT * FROM unnest(%s::text[], %s::int[]))
+    RETURNING run_id
+"""
+STRANDED = """
+    SELECT h.run_id FROM runs_head h
+    WHERE h.status = 'suspended' AND h.reason IN ('approval', 'event', 'timer')
+      AND h.updated_at < (SELECT fermata_now()) - interval '1 min'
+      AND NOT EXISTS (SELECT 1 FROM runs_gate g WHERE g.run_id = h.run_id AND g.turn = h.turn AND g.answer IS NULL)
+    LIMIT %s
+"""
+
+
+@dataclass(frozen=True)
+class Swept:
+    """How many runs a sweep moved."""
+
+    rung: int
+    taken_back: int
+    woken: int
+    unblocked: int
+    blocked: int
+
+
+def sweep() -> Swept:
+    """One sweep over everything that is ready, due or abandoned."""
+    say_alive()
+    unblocked = _unblock()
+    return Swept(
+        rung=_ring_unheard(),
+        taken_back=sum(_take_back(run_id) for run_id in _ids(ABANDONED)),
+        woken=sum(_wake_due(run_id) for run_id in _ids(DUE)),
+        unblocked=unblocked,
+        blocked=_block_orphans(),
+    )
+
+
+def stranded() -> list[UUID]:
+    """Runs that are suspended with nothing open. There should never be one: each is logged as an error, and woken."""
+    found = _ids(STRANDED)
+    for run_id in found:
+        log.error("run %s is suspended and waits for nothing; waking it", run_id)
+        with transaction.atomic(durable=True), connection.cursor() as cursor:
+            wake_if_answered(cursor, lock_run(cursor, run_id))
+    return found
+
+
+def say_alive() -> None:
+    """Tell the other builds what this one can run."""
+    pairs = [f"{name}/{schema}" for name, schema in supported_pairs()]
+    with connection.cursor() as cursor:
+        cursor.execute(SEEN, (build(), pairs))
+
+
+def _ids(query: str) -> list[UUID]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, (BATCH,))
+        return [row[0] for row in cursor.fetchall()]
+
+
+def _pairs() -> tuple[list[str], list[int]]:
+    pairs = supported_pairs()
+    return [name for name, _ in pairs], [schema for _, schema in pairs]
+
+
+def _ring_unheard() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(UNHEARD, (*_pairs(), BATCH))
+        found = [row[0] for row in cursor.fetchall()]
+    for run_id in found:
+        if not ring_now(run_id):
+            break  # the broker is away; the stamps make these wait their turn
+    return len(found)
+
+
+def _take_back(run_id: UUID) -> bool:
+    """A worker died or was cut off: back to the queue, or, after too many deaths at one checkpoint, failed."""
+    with transaction.atomic(durable=True), connection.cursor() as cursor:
+        run = lock_run(cursor, run_id)
+        cursor.execute(TAKE_BACK, (run_id,))
+        row = cursor.fetchone()
+        if row is None:
+            return False
+        log.warning("run %s: its worker's lease ran out in phase %s (%d crashes here)", run_id, run.phase, row[0])
+        poisoned = row[0] >= settings.FERMATA_MAX_CRASHES
+        if poisoned:
+            story = f"its worker died {row[0]} times in phase {run.phase!r}, after checkpoint {run.head_seq}"
+            cursor.execute(POISONED, (run_id,))
+            cursor.execute(POISON_STORY, (story, run_id))
+            hooks().run_ended(cursor, run_id=run_id, reason="the run failed")
+            hooks().record(
+                cursor,
+                run_id=run_id,
+                team_id=run.team_id,
+                type="run.finished",
+                actor="system",
+                body={"status": RunStatus.FAILED.value, "error": story},
+            )
+    if not poisoned:
+        ring_now(run_id)
+    return True
+
+
+def _wake_due(run_id: UUID) -> bool:
+    with transaction.atomic(durable=True), connection.cursor() as cursor:
+        run = lock_run(cursor, run_id)
+        if run.status != RunStatus.SUSPENDED:
+            return False
+        if run.reason == SuspendReason.SETTLING:
+            wake(cursor, run)
+            return True
+        cursor.execute(TIMER_RANG, (codec.encode(None, path="answer"), run_id, run.turn))
+        if cursor.rowcount == 0:
+            return False
+        wake_if_answered(cursor, run)
+        return True
+
+
+def _unblock() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(UNBLOCK, (build(), *_pairs()))
+        return cursor.rowcount
+
+
+def _block_orphans() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(ORPHANED, (build(), LIVE_SECONDS))
+        found = cursor.fetchall()
+    for (run_id,) in found:
+        log.error("run %s is blocked: no live build has its workflow", run_id)
+    return len(found)

@@ -1,0 +1,40 @@
+"""Celery's way in. A task takes a run's id, or nothing; everything else it reads from the database."""
+
+import os
+import socket
+import time
+from uuid import UUID
+
+from celery import shared_task
+from django.conf import settings
+
+from runs.engine.draining import is_draining
+from runs.engine.executor import execute as execute_run
+from runs.engine.executor import oldest_ready
+from runs.services.beats import note_alive
+from runs.services.sweeping import stranded
+from runs.services.sweeping import sweep as sweep_runs
+
+
+@shared_task(name="runs.tasks.execute")
+def execute(run_id: str) -> None:
+    """Go on with a run, and then with whatever has waited longest, for at most a slice's time."""
+    worker = f"{socket.gethostname()}:{os.getpid()}"
+    ends = time.monotonic() + settings.FERMATA_SLICE_SECONDS
+    following: UUID | None = UUID(run_id)
+    while following is not None:
+        execute_run(following, worker=worker)
+        following = None if is_draining() or time.monotonic() > ends else oldest_ready()
+
+
+@shared_task(name="runs.tasks.sweep")
+def sweep() -> None:
+    """Every two seconds, on a queue and in a process of its own; that it runs proves that beat does."""
+    note_alive(name="beat")
+    sweep_runs()
+
+
+@shared_task(name="runs.tasks.find_stranded")
+def find_stranded() -> None:
+    """Once a minute: a run that is suspended with nothing open would sleep for ever."""
+    stranded()
