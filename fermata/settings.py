@@ -259,6 +259,7 @@ if FERMATA_FAILPOINTS and PRODUCTION:
 FERMATA_HOLD_SECONDS = env.float("FERMATA_HOLD_SECONDS", 10.0, validate=validate.Range(min=0, max=120))
 FERMATA_CLAIM_SECONDS = env.int("FERMATA_CLAIM_SECONDS", 900)
 FERMATA_BASIC_VOTES = env.bool("FERMATA_BASIC_VOTES", not PRODUCTION)
+FERMATA_REJECTION_MEMORY_DAYS = env.int("FERMATA_REJECTION_MEMORY_DAYS", 7, validate=validate.Range(min=0, max=365))
 FERMATA_PENDING_CAP = env.int("FERMATA_PENDING_CAP", 10_000, validate=validate.Range(min=1))
 
 # --- the audit trail -------------------------------------------------------------------------------------------

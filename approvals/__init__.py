@@ -1,0 +1,1 @@
+"""Asking a human, and recording the answer."""

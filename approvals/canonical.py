@@ -1,0 +1,55 @@
+"""The one text of a JSON value: sorted keys, no spaces, ASCII with escapes, numbers digit for digit.
+
+Arguments live as this text from the request to the call, so that what was reviewed, what is stored, what is hashed and
+what runs are the same bytes.
+"""
+
+import json
+from decimal import Decimal
+from math import isfinite
+from typing import Any, NoReturn
+
+from runs.strictjson import MAX_DEPTH, Finding, NotStrictJSON, escape, loads
+
+parse = loads
+
+
+def dumps(value: Any, *, at: str = "") -> str:
+    """The canonical text of `value`: what `parse` gave, or plain Python values of JSON's own types.
+
+    Floats are written as `repr` does. Raises `NotStrictJSON`, with a JSON pointer below `at`, for anything that would
+    not come back the same from `parse`: tuples, subclasses, keys that are no strings, NaN, half a surrogate pair.
+    """
+    text = _dumps(value, at, 0)
+    parse(text)
+    return text
+
+
+def form(text: str) -> str:
+    """The canonical form of JSON `text`. Raises `NotStrictJSON`."""
+    return _dumps(parse(text), "", 0)
+
+
+def _dumps(value: Any, at: str, depth: int) -> str:
+    if depth > MAX_DEPTH:
+        _refuse(at, f"is nested deeper than {MAX_DEPTH} levels", "too_deep")
+    kind = type(value)
+    if kind is dict:
+        for key in value:
+            if type(key) is not str:
+                _refuse(at, f"has the key {key!r}, which is not a string", "not_json")
+        items = (f"{json.dumps(key)}:{_dumps(value[key], f'{at}/{escape(key)}', depth + 1)}" for key in sorted(value))
+        return "{" + ",".join(items) + "}"
+    if kind is list:
+        return "[" + ",".join(_dumps(item, f"{at}/{index}", depth + 1) for index, item in enumerate(value)) + "]"
+    if value is None or kind in (bool, str, int):
+        return json.dumps(value)
+    if kind is float and isfinite(value):
+        return repr(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        return str(value)
+    _refuse(at, f"is a {kind.__name__} that JSON cannot hold exactly", "not_json")
+
+
+def _refuse(pointer: str, detail: str, code: str) -> NoReturn:
+    raise NotStrictJSON((Finding(pointer, detail, code),))

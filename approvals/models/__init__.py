@@ -1,0 +1,22 @@
+from approvals.models.approvals import Approval, CardView, Decision, Grant, Revision, Vote
+from approvals.models.audit import AuditBody, AuditErasure, AuditEvent, AuditLeaf, AuditSeal
+from approvals.models.people import Delegation, StepUp
+from approvals.models.policies import Policy, PolicyVersion
+
+__all__ = [
+    "Approval",
+    "AuditBody",
+    "AuditErasure",
+    "AuditEvent",
+    "AuditLeaf",
+    "AuditSeal",
+    "CardView",
+    "Decision",
+    "Delegation",
+    "Grant",
+    "Policy",
+    "PolicyVersion",
+    "Revision",
+    "StepUp",
+    "Vote",
+]

@@ -1,0 +1,21 @@
+"""Policies: which apply, what they ask together, and who may vote."""
+
+from approvals.policies.eligibility import Electorate, Tally, describe, electorate, tally
+from approvals.policies.matching import Asked, Rule, required, rules_of, second_approver
+from approvals.policies.requirements import Requirements, Seat, Stage
+
+__all__ = [
+    "Asked",
+    "Electorate",
+    "Requirements",
+    "Rule",
+    "Seat",
+    "Stage",
+    "Tally",
+    "describe",
+    "electorate",
+    "required",
+    "rules_of",
+    "second_approver",
+    "tally",
+]

@@ -1,0 +1,6 @@
+"""Every read that is more than one line: who sees what, the inbox, and what happened to the same action before."""
+
+from approvals.queries.past import count_open, rejected_lately
+from approvals.queries.visibility import visible_to
+
+__all__ = ["count_open", "rejected_lately", "visible_to"]

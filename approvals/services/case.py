@@ -1,0 +1,130 @@
+"""An approval in somebody's hands: locked, with today's clock, and the few moves that every service makes with it."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from approvals import audit, digests, policies
+from approvals.audit import EventType
+from approvals.models import Approval, Vote
+from approvals.policies import Electorate, Requirements
+from approvals.services.conclusion import conclude
+from approvals.states import GRANTING, ApprovalKind, ApprovalStatus
+from runs.clock import database_now
+from runs.hooks import Cursor
+from runs.services.answering import answer_gate
+from runs.services.locking import LockedRun, lock_run
+
+
+@dataclass
+class Case:
+    """An approval under the locks of its run and its row; `now` was read after both were held."""
+
+    cursor: Cursor
+    run: LockedRun
+    approval: Approval
+    requirements: Requirements
+    now: datetime
+
+    def electorate(self, people: Collection[int]) -> Electorate:
+        return policies.electorate(self.approval, requirements=self.requirements, people=people, at=self.now)
+
+    def votes(self) -> list[Vote]:
+        """The votes on the current revision that were not taken back."""
+        return list(self.approval.votes.filter(revision=self.approval.revision, void=False).select_related("voter"))
+
+    def change(self, **fields: Any) -> None:
+        """Write these fields of the approval."""
+        for name, value in fields.items():
+            setattr(self.approval, name, value)
+        self.approval.save(update_fields=list(fields))
+
+    def require(self, requirements: Requirements) -> None:
+        """Put other requirements in force; what people reviewed until now is stale."""
+        self.requirements = requirements
+        text = requirements.to_text()
+        review = digests.review_digest(
+            action=self.approval.action,
+            requirements=text,
+            snapshot_digest=self.approval.snapshot_digest,
+            title=self.approval.title,
+            description=self.approval.description,
+        )
+        self.change(
+            requirements=text,
+            pools=sorted(requirements.pools),
+            risk=requirements.risk,
+            grant_life=requirements.grant_life,
+            review=review,
+        )
+
+    def record(self, type: EventType, actor: str, body: dict[str, Any], *, person_id: int | None = None) -> None:
+        """Write an event into the approval's chain."""
+        audit.append(
+            self.cursor,
+            chain=f"approval:{self.approval.pk}",
+            type=type,
+            actor=actor,
+            team_id=self.approval.team_id,
+            person_id=person_id,
+            body={"approval": str(self.approval.pk), "run": str(self.approval.run_id), **body},
+        )
+
+    def settle(self, outcome: ApprovalStatus, *, actor: str, message: str = "", by: Any = None) -> None:
+        """Reach `outcome`, by the person `by` if it is a person's: decision, grant, event, and the gate's answer."""
+        settled = conclude(
+            self.cursor,
+            approval_id=self.approval.pk,
+            outcome=outcome,
+            actor=actor,
+            message=message,
+            decided_by=by.pk if by else None,
+            grants=outcome in GRANTING and self.approval.kind == ApprovalKind.ACTION,
+        )
+        if settled is None:
+            raise RuntimeError(f"approval {self.approval.pk} was settled under its own lock")
+        if self.approval.kind == ApprovalKind.ACTION:
+            answer_gate(
+                self.cursor,
+                run_id=settled.run_id,
+                turn=settled.turn,
+                key=settled.key,
+                answer=gate_answer(
+                    self.approval.pk, outcome, message=message, args=settled.args, action=settled.action, by=by
+                ),
+            )
+        self.approval.refresh_from_db()
+
+
+def gate_answer(
+    approval_id: UUID, outcome: ApprovalStatus, *, message: str, args: str, action: str, by: Any
+) -> dict[str, str | None]:
+    """What the run is told: arguments and action only when it may perform them."""
+    granting = outcome in GRANTING
+    return {
+        "outcome": outcome.value,
+        "approval": str(approval_id),
+        "message": message,
+        "args": args if granting else None,
+        "action": action if granting else None,
+        "by": display_name(by) if by else None,
+    }
+
+
+def display_name(person: Any) -> str:
+    return person.get_full_name() or person.get_username()
+
+
+def take(cursor: Cursor, *, approval_id: UUID, run_id: UUID) -> Case:
+    """Lock the run, then the approval, then read the clock. Call it inside a transaction."""
+    run = lock_run(cursor, run_id)
+    approval = Approval.objects.select_for_update(no_key=True).get(pk=approval_id)
+    return Case(
+        cursor=cursor,
+        run=run,
+        approval=approval,
+        requirements=Requirements.from_text(approval.requirements),
+        now=database_now(),
+    )

@@ -1,0 +1,125 @@
+"""Suspending an external agent's run: its snapshot, its gate and its approvals commit together, or not at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID, uuid4
+
+from django.db import IntegrityError, connection, transaction
+
+from approvals import canonical
+from approvals.errors import InvalidAsk
+from approvals.gates import question_digest, tool_version
+from approvals.models import Approval
+from approvals.services.asking import Ask, PreparedAsks, RunFacts, prepare
+from approvals.services.opening import open_approvals
+from approvals.states import Risk
+from runs.engine.gates import Opened, Question
+from runs.engine.tools import find_tool
+from runs.errors import DuplicateExternalId, NothingToContinue
+from runs.hooks import Cursor
+from runs.models import Run
+from runs.principals import AgentPrincipal
+from runs.services.locking import lock_run
+from runs.services.starting import PostedSnapshot, Resume, park_external
+from runs.states import ResumeMode
+
+
+@dataclass(frozen=True)
+class Suspension:
+    """A parked run and what it waits for, in the order asked."""
+
+    run: Run
+    approvals: tuple[Approval, ...]
+
+
+def suspend(
+    *,
+    by: AgentPrincipal,
+    external_id: str,
+    title: str,
+    snapshot: PostedSnapshot,
+    resume: Resume,
+    asks: Sequence[Ask],
+    if_match: int | None = None,
+) -> Suspension:
+    """Store the snapshot and park the run at one gate of all `asks`. Works inside the caller's transaction, if any.
+
+    The run of a name that the agent has used before is continued, if `if_match` is its newest checkpoint. Raises
+    `InvalidAsk`, `TooManyPending`, `DuplicateExternalId`, `NothingToContinue`, and what `park_external` raises.
+    """
+    if resume.mode == ResumeMode.WORKFLOW:
+        asks = [_of_tool(ask, index) for index, ask in enumerate(asks)]
+    else:
+        asks = [replace(ask, target=by.agent.target) for ask in asks]
+    run_id = _continued(by, external_id) if if_match is not None else uuid4()
+    facts = RunFacts(run_id=run_id, team_id=by.agent.team_id, agent_id=by.agent.pk, agent=by.agent.name)
+    opener = _Opener(prepare(asks, run=facts), run_id)
+    try:
+        with transaction.atomic():
+            run = park_external(
+                agent=by.agent,
+                key=by.key,
+                external_id=external_id,
+                title=title,
+                snapshot=snapshot,
+                resume=resume,
+                questions=[Question(ask.key, question_digest(ask)) for ask in asks],
+                opener=opener,
+                run_id=run_id,
+                if_match=if_match,
+            )
+    except IntegrityError as error:
+        raise _duplicate(by, external_id) or error from error
+    approvals = {approval.pk: approval for approval in Approval.objects.filter(pk__in=opener.opened)}
+    return Suspension(run=run, approvals=tuple(approvals[id] for id in opener.opened))
+
+
+class _Opener:
+    """Opens the approvals of the gate in the transaction that parks the run, and remembers which."""
+
+    def __init__(self, prepared: PreparedAsks, run_id: UUID) -> None:
+        self._prepared = prepared
+        self._run_id = run_id
+        self.opened: list[UUID] = []
+
+    def prepare(self, keys: Sequence[str]) -> None:
+        pass
+
+    def open(self, cursor: Cursor, opened: Sequence[Opened], snapshot_digest: bytes) -> None:
+        self.opened = [
+            approval.id
+            for approval in open_approvals(
+                cursor,
+                self._prepared,
+                run_id=self._run_id,
+                turn=lock_run(cursor, self._run_id).turn,
+                snapshot_digest=snapshot_digest.hex(),
+                generation=0,
+            )
+        ]
+
+
+def _of_tool(ask: Ask, index: int) -> Ask:
+    """The ask as the deployed tool has it, which a workflow will meet when it performs it."""
+    tool = find_tool(ask.tool)
+    if tool is None or not tool.gated:
+        raise InvalidAsk([(f"/{index}/tool", "is not a gated tool of this deployment")])
+    return replace(
+        ask,
+        risk=max(ask.risk, tool.risk, key=list(Risk.values).index),
+        tool_version=tool_version(tool),
+        target=tool.target,
+        args_schema=canonical.dumps(dict(tool.args_schema)) if tool.args_schema else ask.args_schema,
+    )
+
+
+def _continued(by: AgentPrincipal, external_id: str) -> UUID:
+    run = Run.objects.filter(agent=by.agent, external_id=external_id).exclude(external_id="").first()
+    if run is None:
+        raise NothingToContinue(external_id)
+    return run.pk
+
+
+def _duplicate(by: AgentPrincipal, external_id: str) -> DuplicateExternalId | None:
+    run = Run.objects.select_related("head").filter(agent=by.agent, external_id=external_id).first()
+    return run and DuplicateExternalId(external_id=external_id, run_id=run.pk, status=run.head.status)

@@ -1,0 +1,107 @@
+"""Scenes for tests: a run parked at a gate, with people around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.db import connection, transaction
+
+from approvals import canonical
+from approvals.models import Approval, AuditEvent, Policy
+from approvals.services.opening import Ask, RunFacts, open_approvals, prepare
+from approvals.services.voting import vote
+from checkpoints import codec
+from runs.models import Agent, Gate, Run, RunHead
+from runs.services.locking import lock_run
+from runs.states import GateKind, ResumeMode, RunKind, RunStatus, SuspendReason
+
+SNAPSHOT = "5" * 64
+
+
+def facts(run: Run) -> RunFacts:
+    return RunFacts(run_id=run.pk, team_id=run.team_id, agent_id=run.agent_id, agent=run.agent.name)
+
+
+def ask(key: str = "call_1", *, args: Any = None, **fields: Any) -> Ask:
+    """A refund, unless told otherwise. `args` is a JSON value."""
+    return Ask(
+        **{
+            "key": key,
+            "tool": "refund",
+            "args": canonical.dumps({"order": "A-7", "amount": 49} if args is None else args),
+            "title": "Refund order A-7",
+            **fields,
+        }
+    )
+
+
+def parked_run(agent: Agent, keys: Sequence[str] = ("call_1",), **fields: Any) -> Run:
+    """A run that waits at gates of these keys."""
+    run = Run.objects.create(
+        team=agent.team,
+        agent=agent,
+        kind=RunKind.EXTERNAL,
+        resume_mode=ResumeMode.POLL,
+        title="Refund agent",
+        input=codec.encode(None, path="input"),
+        **fields,
+    )
+    RunHead.objects.create(run=run, status=RunStatus.SUSPENDED, reason=SuspendReason.APPROVAL, head_seq=0)
+    for ordinal, key in enumerate(keys):
+        Gate.objects.create(
+            run=run, turn=0, key=key, ordinal=ordinal, phase="act", kind=GateKind.APPROVAL, question_hash=bytes(32)
+        )
+    return run
+
+
+def open_on(run: Run, *asks: Ask) -> list[Approval]:
+    """Open approvals on a run, as the engine would, in one transaction."""
+    prepared = prepare(asks, run=facts(run))
+    with transaction.atomic(), connection.cursor() as cursor:
+        lock_run(cursor, run.pk)
+        opened = open_approvals(cursor, prepared, run_id=run.pk, turn=0, snapshot_digest=SNAPSHOT)
+    return [Approval.objects.get(pk=each.id) for each in opened]
+
+
+def opened(agent: Agent, **fields: Any) -> Approval:
+    """One open approval on a new parked run."""
+    question = ask(**fields)
+    return open_on(parked_run(agent, [question.key]), question)[0]
+
+
+def cast(approval: Approval, voter: User, verdict: str = "approve", **fields: Any) -> Approval:
+    """Vote on the approval as it stands now."""
+    review = Approval.objects.values_list("review", flat=True).get(pk=approval.pk)
+    return vote(**{"approval_id": approval.pk, "voter": voter, "verdict": verdict, "review": review, **fields})
+
+
+def policy(agent: Agent, name: str, *seats: tuple[str | None, int], **fields: Any) -> Policy:
+    """A policy of the agent's team: `policy(agent, "Money", ("finance", 2), ("legal", 1), tools=["refund"])`."""
+    made = Policy.objects.create(team=agent.team, name=name)
+    quorum = canonical.dumps([{"group": group, "count": count} for group, count in seats])
+    made.versions.create(number=1, quorum=quorum, **fields)
+    return made
+
+
+def in_group(user: User, *names: str) -> User:
+    user.groups.add(*(Group.objects.get_or_create(name=name)[0] for name in names))
+    return user
+
+
+def events(approval: Approval) -> list[str]:
+    return list(AuditEvent.objects.filter(chain=f"approval:{approval.pk}").order_by("n").values_list("type", flat=True))
+
+
+def gate_answer(approval: Approval) -> Any:
+    gate = Gate.objects.get(run=approval.run_id, turn=approval.turn, key=approval.key)
+    return None if gate.answer is None else codec.decode(bytes(gate.answer))
+
+
+def run_status(approval: Approval) -> str:
+    return RunHead.objects.values_list("status", flat=True).get(run=approval.run_id)
+
+
+HOLD = timedelta(seconds=10)
