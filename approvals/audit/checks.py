@@ -112,8 +112,7 @@ class WholeTrail:
             self.report.unsealed += 1
             return
         if leaf > self.next_leaf:
-            span = f"leaf {self.next_leaf}" if leaf == self.next_leaf + 1 else f"leaves {self.next_leaf}–{leaf - 1}"
-            self.report.add("missing", span, f"the next event is {_name(record)}")
+            self.report.add("missing", f"leaf {_span(self.next_leaf, leaf - 1)}", f"the next event is {_name(record)}")
         elif leaf < self.next_leaf:
             self.report.add("reordered", _name(record), f"leaf {self.next_leaf} should come here")
         self.next_leaf = leaf + 1
@@ -126,8 +125,8 @@ class WholeTrail:
         link = record.link
         last_n, last_hash = self.chains.get(link.chain, (0, NO_HASH))
         if link.n > last_n + 1:
-            span = f"{last_n + 1}" if link.n == last_n + 2 else f"{last_n + 1}–{link.n - 1}"
-            self.report.add("missing", f"{link.chain} {span}", f"the next event of the chain is {link.n}")
+            gap = _span(last_n + 1, link.n - 1)
+            self.report.add("missing", f"{link.chain} {gap}", f"the next event of the chain is {link.n}")
         elif link.n <= last_n:
             self.report.add("reordered", _name(record), f"event {last_n + 1} of the chain should come here")
         elif link.prev != last_hash:
@@ -153,10 +152,10 @@ class WholeTrail:
             self.report.add(
                 "changed",
                 f"seal {seal.no}",
-                f"leaves {seal.first}–{seal.last} are not the events, or not in the order, that were sealed",
+                f"leaf {_span(seal.first, seal.last)}: not the events, or not in the order, that were sealed",
             )
         elif not complete and self.next_leaf <= seal.last:
-            self.report.add("missing", f"leaves {self.next_leaf}–{seal.last}", f"seal {seal.no} covers them")
+            self.report.add("missing", f"leaf {_span(self.next_leaf, seal.last)}", f"seal {seal.no} covers it")
             self.next_leaf = seal.last + 1
 
 
@@ -187,6 +186,10 @@ class ChosenEvents:
         if path is None or record.leaf is None or not seal.first <= record.leaf <= seal.last:
             return None
         return root_by_path(record.hash, record.leaf - seal.first, seal.last - seal.first + 1, path)
+
+
+def _span(first: int, last: int) -> str:
+    return f"{first}" if first == last else f"{first} to {last}"
 
 
 def _name(record: Record) -> str:

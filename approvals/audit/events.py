@@ -59,7 +59,7 @@ def append(
     cursor: Cursor,
     *,
     chain: str,
-    type: str,
+    type: str,  # noqa: A002
     actor: str,
     team_id: int | None,
     body: dict[str, Any],
@@ -76,8 +76,8 @@ def append(
     grant, then chains). A transaction that writes to several chains writes to them in sorted order unless the run's
     lock already keeps others away. Raises ValueError for an unknown `type`, TypeError for a body that is not JSON.
     """
+    salt, text = secrets.token_bytes(SALT_BYTES), strictjson.dumps(body)
     cursor.execute(
         "SELECT approvals_audit_append(%s, %s, %s, %s, %s, %s, %s)",
-        (chain, EventType(type).value, actor, team_id, secrets.token_bytes(SALT_BYTES), strictjson.dumps(body), person_id),
+        (chain, EventType(type).value, actor, team_id, salt, text, person_id),
     )
-

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import sha256
-from typing import BinaryIO
+from typing import IO
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -22,6 +22,8 @@ from approvals.audit.spreadsheet import write_csv
 from approvals.models import AuditEvent
 from runs.clock import database_now
 
+EVERYTHING = Filters()
+
 
 class Format(StrEnum):
     JSONL = "jsonl"
@@ -38,25 +40,25 @@ class Exported:
 
 
 def export(
-    file: BinaryIO,
+    file: IO[bytes],
     *,
-    format: Format,
+    as_format: Format,
     actor: str,
-    filters: Filters = Filters(),
-    within: QuerySet[AuditEvent] | None = None,
+    filters: Filters = EVERYTHING,
+    teams: Sequence[int] | None = None,
 ) -> Exported:
     """Record that `actor` exports, seal, and write the sealed events that pass `filters` to `file`.
 
-    `within` limits it to what somebody may see; without it and without filters the export is the whole trail.
+    `teams` limits it to theirs; without them and without filters the export is the whole trail.
     Raises `KeyProblem` and `TrailRewritten`.
     """
-    complete = within is None and filters == Filters()
-    _record(format=format, actor=actor, filters=filters)
+    complete = teams is None and filters == EVERYTHING
+    _record(as_format=as_format, actor=actor, filters=filters, teams=[filters.team] if filters.team else teams)
     seal_due()
     with one_moment():
-        events = AuditEvent.objects.all() if within is None else within
+        events = AuditEvent.objects.all() if teams is None else AuditEvent.objects.filter(team__in=teams)
         events = narrowed(events, filters).filter(leaf__no__isnull=False).order_by("leaf__no")
-        if format is Format.CSV:
+        if as_format is Format.CSV:
             return Exported(write_csv(file, events), 0, complete)
         out = _Jsonl(file)
         out.header(Header(settings.DEPLOYMENT, utc(database_now()), filters.described(), complete))
@@ -66,22 +68,19 @@ def export(
 
 
 @transaction.atomic
-def _record(*, format: Format, actor: str, filters: Filters) -> None:
+def _record(*, as_format: Format, actor: str, filters: Filters, teams: Sequence[int] | None) -> None:
+    """In each exported team's own chain, so that its auditors see it; in the site's if it is all of them."""
+    body = {"format": as_format, "filters": filters.described()}
     with connection.cursor() as cursor:
-        append(
-            cursor,
-            chain=f"team:{filters.team}" if filters.team else "site",
-            type=EventType.AUDIT_EXPORTED,
-            actor=actor,
-            team_id=filters.team,
-            body={"format": format, "filters": filters.described()},
-        )
+        for team in sorted(teams) if teams else [None]:
+            chain = f"team:{team}" if team else "site"
+            append(cursor, chain=chain, type=EventType.AUDIT_EXPORTED, actor=actor, team_id=team, body=body)
 
 
 class _Jsonl:
     """The file that is being written: what has gone into it, and its digest."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         self.file = file
         self.digest = sha256()
         self.events = self.seals = 0

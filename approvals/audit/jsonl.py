@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from approvals.audit.hashing import Link, Seal
-from approvals.audit.records import Content, Record, SignedSeal, parse_utc, utc
+from approvals.audit.records import Content, Record, SignedSeal, exact, parse_utc, utc
 from runs import strictjson
 
 VERSION = 1
@@ -79,7 +79,7 @@ def write_seal(signed: SignedSeal) -> str:
 
 def write_event(record: Record, path: Sequence[bytes] | None = None) -> str:
     link, content = record.link, record.content
-    line = {
+    line: dict[str, Any] = {
         "leaf": record.leaf,
         "chain": link.chain,
         "n": link.n,
@@ -115,8 +115,7 @@ def write_end(end: End) -> str:
 def read_line(text: str) -> Header | SignedSeal | Record | End:
     """What one line says. Raises `NotALine`."""
     try:
-        # Numbers keep their text, so that a body comes back as it was written.
-        line = json.loads(text, parse_int=strictjson.Number, parse_float=strictjson.Number)
+        line = exact(text)
         if "fermata_audit" in line:
             return _header(line)
         if "seal" in line:

@@ -1,9 +1,11 @@
 """The trail as it is read back, from the database or from an exported file: the same records either way."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
@@ -11,6 +13,7 @@ from django.db.models import F, QuerySet
 from approvals.audit.hashing import Link, Seal
 from approvals.audit.sealing import as_seal
 from approvals.models import AuditEvent, AuditSeal
+from runs.strictjson import Number
 
 CHUNK = 2000
 
@@ -101,6 +104,11 @@ def leaf_hashes(seal: Seal) -> list[bytes]:
     """The hashes of the events that `seal` covers, in its order."""
     events = AuditEvent.objects.filter(leaf__no__range=(seal.first, seal.last)).order_by("leaf__no")
     return [bytes(digest) for digest in events.values_list("hash", flat=True)]
+
+
+def exact(text: str) -> Any:
+    """The value of a body, or of one line of an export: every number keeps its digits. Raises ValueError."""
+    return json.loads(text, parse_int=Number, parse_float=Number)
 
 
 def utc(at: datetime) -> str:

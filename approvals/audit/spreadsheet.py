@@ -2,24 +2,23 @@
 
 import csv
 import io
-import json
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from approvals.audit.cells import cell
-from approvals.audit.records import Record, records, utc
+from approvals.audit.records import Record, exact, records, utc
 from approvals.models import AuditEvent
 from runs.models import Agent, Team
-from runs.strictjson import Number, dumps
+from runs.strictjson import dumps
 
 PLACE = ("leaf", "chain", "n", "at", "team", "actor", "actor_name", "type")
 FACTS = ("approval", "run", "agent", "tool", "revision", "outcome", "message", "args_before", "args")
 MOST_ARGUMENTS = 200  # a column each; an export with more has them in `args` only
 
 
-def write_csv(file: BinaryIO, events: QuerySet[AuditEvent]) -> int:
+def write_csv(file: IO[bytes], events: QuerySet[AuditEvent]) -> int:
     """Write a header and a line for each of `events`, in their order; returns how many there were. Reads them twice.
 
     Columns: where the event stands, the facts that events have in common, the whole body as JSON, the hash, and then
@@ -31,7 +30,8 @@ def write_csv(file: BinaryIO, events: QuerySet[AuditEvent]) -> int:
     sheet = csv.writer(lines, quoting=csv.QUOTE_NONNUMERIC)
     sheet.writerow(map(cell, [*PLACE, *FACTS, "body", "hash", *(f"args.{name}" for name in arguments)]))
     written = 0
-    for written, record in enumerate(records(events), 1):
+    for record in records(events):
+        written += 1
         link, body = record.link, _body(record)
         args = _args(body)
         row = [
@@ -63,22 +63,12 @@ def _argument_names(events: QuerySet[AuditEvent]) -> list[str]:
 
 
 def _body(record: Record) -> dict[str, Any]:
-    body: dict[str, Any] = _exact(record.content.body) if record.content else {}
-    return body
+    return exact(record.content.body) if record.content else {}
 
 
 def _args(body: dict[str, Any]) -> dict[str, Any]:
-    args = body.get("args")
-    args = _exact(args) if isinstance(args, str) else args
+    args = exact(body["args"]) if body.get("args") else {}
     return args if isinstance(args, dict) else {}
-
-
-def _exact(text: str) -> Any:
-    """JSON with every number as it is written; None for what is not JSON."""
-    try:
-        return json.loads(text, parse_int=Number, parse_float=Number)
-    except ValueError:
-        return None
 
 
 def _text(value: Any) -> Any:

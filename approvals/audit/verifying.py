@@ -1,6 +1,5 @@
 """Checking the trail: in the database, or in an exported file with nothing else at hand."""
 
-from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
@@ -48,56 +47,72 @@ def verify_database(trusted: frozenset[bytes]) -> Report:
 
 def verify_file(path: Path, trusted: frozenset[bytes]) -> Report:
     """Check an exported JSONL file, line by line; no database is asked. Raises OSError."""
+    checked = _File(trusted)
     with path.open("rb") as file:
-        return _verify_lines(file, trusted)
+        for line in file:
+            checked.take(line)
+    return checked.finish()
 
 
-def _verify_lines(lines: Iterable[bytes], trusted: frozenset[bytes]) -> Report:
-    report = Report()
-    trail: WholeTrail | ChosenEvents = WholeTrail(trusted, report)
-    digest = sha256()
-    end: End | None = None
-    for number, raw in enumerate(lines, 1):
-        where = f"line {number}"
+class _File:
+    """An exported file that is being read: what it said so far, and its digest."""
+
+    def __init__(self, trusted: frozenset[bytes]) -> None:
+        self.trusted = trusted
+        self.report = Report()
+        self.trail: WholeTrail | ChosenEvents = WholeTrail(trusted, self.report)
+        self.digest = sha256()
+        self.lines = 0
+        self.end: End | None = None
+
+    def take(self, raw: bytes) -> None:
+        self.lines += 1
+        where = f"line {self.lines}"
         try:
             entry = jsonl.read_line(raw.decode())
         except (NotALine, UnicodeDecodeError) as error:
-            report.add("changed", where, f"it is not a line of an export ({error})")
             entry = None
-        if number == 1 and not isinstance(entry, Header):
-            report.add("missing", where, "a header belongs here")
-        if end:
-            report.add("added", where, "it comes after the end")
+            self.report.add("changed", where, f"it is not a line of an export ({error})")
+        if self.end:
+            self.report.add("added", where, "it comes after the end")
+        if isinstance(entry, Header) and self.lines > 1:
+            self.report.add("added", where, "a header belongs on the first line only")
+        elif not isinstance(entry, Header) and self.lines == 1:
+            self.report.add("missing", where, "a header belongs here")
+        self._take_entry(entry)
+        self.digest.update(raw)
+
+    def finish(self) -> Report:
+        self.trail.finish()
+        if not self.end:
+            self.report.add("missing", "the end", "the file stops before its last line")
+        return self.report
+
+    def _take_entry(self, entry: Header | SignedSeal | Record | End | None) -> None:
         match entry:
-            case Header() if number > 1:
-                report.add("added", where, "a header belongs on the first line only")
-            case Header(complete=False):
-                report.notes.append(jsonl.FILTERED)
-                trail = ChosenEvents(trusted, report)
+            case Header(complete=False) if self.lines == 1:
+                self.report.notes.append(jsonl.FILTERED)
+                self.trail = ChosenEvents(self.trusted, self.report)
             case SignedSeal():
-                trail.take_seal(entry)
+                self.trail.take_seal(entry)
             case Record():
-                trail.take_event(entry)
+                self.trail.take_event(entry)
             case End():
-                end = entry
-                _check_end(entry, digest.digest(), trusted, report)
-        digest.update(raw)
-    trail.finish()
-    if not end:
-        report.add("missing", "the end", "the file stops before its last line")
-    return report
+                self.end = entry
+                self._check_end(entry)
 
-
-def _check_end(end: End, digest: bytes, trusted: frozenset[bytes], report: Report) -> None:
-    if (end.events, end.seals) != (report.events, report.seals):
-        what = f"the file has {report.events} events and {report.seals} seals; {end.events} and {end.seals} were written"
-        report.add("missing" if report.events < end.events else "added", "the end", what)
-    if end.sha256 != digest:
-        report.add("changed", "the file", "it is not byte for byte what was exported")
-    if not is_signed(end.message(), end.signature, end.key):
-        report.add("changed", "the end", "the signature is not by its key, or not of this file")
-    elif end.key not in trusted:
-        report.add("unproven", "the end", "it is signed by a key that is not trusted here")
+    def _check_end(self, end: End) -> None:
+        report = self.report
+        if (end.events, end.seals) != (report.events, report.seals):
+            kind = "missing" if report.events < end.events or report.seals < end.seals else "added"
+            found, written = f"{report.events} events and {report.seals} seals", f"{end.events} and {end.seals}"
+            report.add(kind, "the end", f"the file has {found}; {written} were written")
+        if end.sha256 != self.digest.digest():
+            report.add("changed", "the file", "it is not byte for byte what was exported")
+        if not is_signed(end.message(), end.signature, end.key):
+            report.add("changed", "the end", "the signature is not by its key, or not of this file")
+        elif end.key not in self.trusted:
+            report.add("unproven", "the end", "it is signed by a key that is not trusted here")
 
 
 def _check_guards(report: Report) -> None:

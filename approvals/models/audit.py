@@ -129,4 +129,4 @@ class AuditSeal(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"seal {self.no}: {self.first}–{self.last}"
+        return f"seal {self.no}: {self.first} to {self.last}"
