@@ -268,7 +268,7 @@ FERMATA_AUDIT_KEY = env.str("FERMATA_AUDIT_KEY", "")  # base64 of 32 random byte
 FERMATA_AUDIT_KEY_FILE = env.str("FERMATA_AUDIT_KEY_FILE", "" if PRODUCTION else str(current_instance().audit_key))
 if not (FERMATA_AUDIT_KEY or FERMATA_AUDIT_KEY_FILE):
     raise ImproperlyConfigured("FERMATA_AUDIT_KEY or FERMATA_AUDIT_KEY_FILE must be set in production: it signs the trail")
-FERMATA_AUDIT_RETIRED_KEYS = env.list("FERMATA_AUDIT_RETIRED_KEYS", [])  # public keys, base64
+FERMATA_AUDIT_RETIRED_KEYS: list[str] = env.list("FERMATA_AUDIT_RETIRED_KEYS", [])  # public keys, base64
 FERMATA_AUDIT_ANCHOR = env.str("FERMATA_AUDIT_ANCHOR", "" if PRODUCTION else str(current_instance().audit_anchor))
 
 # --- examples --------------------------------------------------------------------------------------------------

@@ -6,20 +6,21 @@ from typing import Any, Concatenate, ParamSpec
 
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django_htmx.http import HttpResponseClientRedirect
 
 from runs.principals import Person
 
 P = ParamSpec("P")
-Page = Callable[Concatenate[HttpRequest, Person, P], HttpResponse]
+Page = Callable[Concatenate[HttpRequest, Person, P], HttpResponseBase]
 
 
-def signed_in(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+def signed_in(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
     """Call `view` with the person; anybody else is sent to sign in, and comes back to the page that they were on."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if isinstance(request.user, User):
             return view(request, Person(request.user), *args, **kwargs)
         asked_by_htmx: Any = getattr(request, "htmx", None)
