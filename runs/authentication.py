@@ -26,7 +26,7 @@ _NOTED_EVERY = timedelta(minutes=1)
 
 
 class AgentKeyAuthentication(BaseAuthentication):
-    """`Authorization: Bearer fmt_PREFIX_SECRET`. One answer for every key that does not work: it says nothing of why."""
+    """`Authorization: Bearer fmt_PREFIX_SECRET`. Every key that does not work gets the same answer."""
 
     def authenticate(self, request: Request) -> tuple[AgentPrincipal, AgentKey] | None:
         scheme, _, text = request.headers.get("Authorization", "").partition(" ")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter
@@ -39,21 +39,17 @@ class Endpoint(APIView):
 
     def agent(self) -> AgentPrincipal:
         """The principal of a view that is closed to people."""
-        principal = self.principal()
-        assert isinstance(principal, AgentPrincipal)
-        return principal
+        return cast("AgentPrincipal", self.principal())
 
     def once(self, work: Callable[[], tuple[int, Any]]) -> HttpResponse | Response:
         """Do `work`, which gives a status and a body; with an agent's `Idempotency-Key`, once for that key.
 
         Raises `IdempotencyConflict`, and `InvalidQuery` for a key that is none.
         """
-        principal, key = self.principal(), self.request.headers.get("Idempotency-Key")
+        principal, key = self.principal(), idempotency_key(self.request)
         if key is None or not isinstance(principal, AgentPrincipal):
             status, body = work()
             return Response(body, status=status)
-        if not _KEY.fullmatch(key):
-            raise InvalidQuery({"Idempotency-Key": ["Must be 1 to 200 visible ASCII characters."]})
 
         def answer() -> Answer:
             status, body = work()
@@ -65,6 +61,14 @@ class Endpoint(APIView):
         if kept.replayed:
             response["Idempotent-Replayed"] = "true"
         return response
+
+
+def idempotency_key(request: Request) -> str | None:
+    """The header, if there is one. Raises `InvalidQuery`."""
+    key = request.headers.get("Idempotency-Key")
+    if key is not None and not _KEY.fullmatch(key):
+        raise InvalidQuery({"Idempotency-Key": ["Must be 1 to 200 visible ASCII characters."]})
+    return key
 
 
 def read_body(kind: type[serializers.Serializer[Any]], request: Request) -> Any:

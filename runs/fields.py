@@ -119,7 +119,9 @@ class Strict(serializers.Serializer[Any]):
     """A body in which a field that nobody knows is an error: a misspelt option must not be ignored."""
 
     def to_internal_value(self, data: Any) -> Any:
-        unknown = {name: ["No such field."] for name in data if name not in self.fields} if isinstance(data, dict) else {}
+        unknown = (
+            {name: ["No such field."] for name in data if name not in self.fields} if isinstance(data, dict) else {}
+        )
         try:
             value = super().to_internal_value(data)
         except serializers.ValidationError as error:

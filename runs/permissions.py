@@ -17,11 +17,12 @@ class ByScope(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         method = "GET" if request.method in ("HEAD", "OPTIONS") else request.method
-        if not isinstance(request.user, AgentPrincipal):
-            return request.user is not None and method in view.people
+        principal: Any = request.user
+        if not isinstance(principal, AgentPrincipal):
+            return principal is not None and method in view.people
         scope = view.scopes.get(method)
         if scope is None and method in view.people:
             raise PermissionDenied("Agents' keys cannot do this: it is for people.", code="people_only")
-        if scope is not None and not request.user.may(scope):
+        if scope is not None and not principal.may(scope):
             raise PermissionDenied(f"The key lacks the scope {scope}.", code="scope_missing")
         return True

@@ -34,7 +34,12 @@ def may_operate(principal: Principal, run: Run) -> bool:
     """Whether it may cancel, retry and fork the run: its agent, and the operators of its team."""
     if isinstance(principal, AgentPrincipal):
         return run.agent_id == principal.agent.pk
-    return principal.user.memberships.filter(team_id=run.team_id, roles__contains=[Role.OPERATOR]).exists()
+    return can_operate(principal, run.team_id)
+
+
+def can_operate(person: Person, team_id: int) -> bool:
+    """Whether the person is an operator of the team."""
+    return person.user.memberships.filter(team_id=team_id, roles__contains=[Role.OPERATOR]).exists()
 
 
 def _of(principal: Principal, roles: Sequence[str]) -> QuerySet[Run]:

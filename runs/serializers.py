@@ -51,7 +51,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
 
     class Meta:
         model = Run
-        fields = (
+        fields: tuple[str, ...] = (
             "id",
             "status",
             "reason",
@@ -146,9 +146,7 @@ class CancelRun(Strict):
 
 class ForkRun(Strict):
     checkpoint = Whole(min_value=0)
-    acknowledge_effects = Flag(
-        default=False, help_text="Say that you know what the parent did after that checkpoint."
-    )
+    acknowledge_effects = Flag(default=False, help_text="Say that you know what the parent did after that checkpoint.")
 
 
 class TellRun(Strict):

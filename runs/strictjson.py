@@ -15,6 +15,7 @@ from typing import Any, NoReturn, Self
 MAX_DEPTH = 100
 MAX_NUMBER_LENGTH = 400
 
+_NOT_ZERO = re.compile(r"[-0.]*[1-9]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -160,23 +161,22 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Refused:
 
 def _whole(text: str) -> int | Number | _Refused:
     # -0 is a number of its own to a reader of doubles, and 0 to Python's int.
-    return _number(text, Number if text == "-0" else int)
+    return _out_of_range(text) or (Number(text) if text == "-0" else int(text))
 
 
 def _fraction(text: str) -> Number | _Refused:
-    return _number(text, Number)
+    try:
+        return _out_of_range(text) or Number(text)
+    except InvalidOperation:  # zero, with an exponent beyond even a Decimal's
+        return _Refused("is a number that cannot be kept as it is written", "number_out_of_range")
 
 
-def _number(text: str, kind: type[int] | type[Number]) -> Any:
+def _out_of_range(text: str) -> _Refused | None:
     if len(text) > MAX_NUMBER_LENGTH or isinf(float(text)):
         return _Refused("is a number outside the range of a double", "number_out_of_range")
-    try:
-        value = kind(text)
-    except InvalidOperation:  # an exponent beyond even a Decimal's
-        return _Refused("is a number outside the range of a double", "number_out_of_range")
-    if value and not float(text):
+    if not float(text) and _NOT_ZERO.match(text):
         return _Refused("is a number too close to zero for a double", "number_out_of_range")
-    return value
+    return None
 
 
 def _constant(text: str) -> _Refused:

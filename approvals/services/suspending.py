@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID, uuid4
 
-from django.db import IntegrityError, connection, transaction
-
 from approvals import canonical
 from approvals.errors import InvalidAsk
 from approvals.gates import question_digest, tool_version
@@ -15,7 +13,7 @@ from approvals.services.opening import open_approvals
 from approvals.states import Risk
 from runs.engine.gates import Opened, Question
 from runs.engine.tools import find_tool
-from runs.errors import DuplicateExternalId, NothingToContinue
+from runs.errors import NothingToContinue
 from runs.hooks import Cursor
 from runs.models import Run
 from runs.principals import AgentPrincipal
@@ -40,38 +38,35 @@ def suspend(
     snapshot: PostedSnapshot,
     resume: Resume,
     asks: Sequence[Ask],
+    continues: UUID | None = None,
     if_match: int | None = None,
 ) -> Suspension:
     """Store the snapshot and park the run at one gate of all `asks`. Works inside the caller's transaction, if any.
 
-    The run of a name that the agent has used before is continued, if `if_match` is its newest checkpoint. Raises
-    `InvalidAsk`, `TooManyPending`, `DuplicateExternalId`, `NothingToContinue`, and what `park_external` raises.
+    With `if_match` a run is continued, whose newest checkpoint that must be: `continues`, or the agent's newest run
+    called `external_id`. Raises `InvalidAsk`, `TooManyPending`, `NothingToContinue`, and what `park_external` raises.
     """
     if resume.mode == ResumeMode.WORKFLOW:
         asks = [_of_tool(ask, index) for index, ask in enumerate(asks)]
     else:
         asks = [replace(ask, target=by.agent.target) for ask in asks]
-    run_id = _continued(by, external_id) if if_match is not None else uuid4()
+    run_id = uuid4() if if_match is None else continues or _newest_called(by, external_id)
     facts = RunFacts(run_id=run_id, team_id=by.agent.team_id, agent_id=by.agent.pk, agent=by.agent.name)
     opener = _Opener(prepare(asks, run=facts), run_id)
-    try:
-        with transaction.atomic():
-            run = park_external(
-                agent=by.agent,
-                key=by.key,
-                external_id=external_id,
-                title=title,
-                snapshot=snapshot,
-                resume=resume,
-                questions=[Question(ask.key, question_digest(ask)) for ask in asks],
-                opener=opener,
-                run_id=run_id,
-                if_match=if_match,
-            )
-    except IntegrityError as error:
-        raise _duplicate(by, external_id) or error from error
+    run = park_external(
+        agent=by.agent,
+        key=by.key,
+        external_id=external_id,
+        title=title,
+        snapshot=snapshot,
+        resume=resume,
+        questions=[Question(ask.key, question_digest(ask)) for ask in asks],
+        opener=opener,
+        run_id=run_id,
+        if_match=if_match,
+    )
     approvals = {approval.pk: approval for approval in Approval.objects.filter(pk__in=opener.opened)}
-    return Suspension(run=run, approvals=tuple(approvals[id] for id in opener.opened))
+    return Suspension(run=run, approvals=tuple(approvals[opened] for opened in opener.opened))
 
 
 class _Opener:
@@ -113,13 +108,9 @@ def _of_tool(ask: Ask, index: int) -> Ask:
     )
 
 
-def _continued(by: AgentPrincipal, external_id: str) -> UUID:
-    run = Run.objects.filter(agent=by.agent, external_id=external_id).exclude(external_id="").first()
-    if run is None:
+def _newest_called(by: AgentPrincipal, external_id: str) -> UUID:
+    runs = Run.objects.filter(agent=by.agent, external_id=external_id).exclude(external_id="")
+    found = runs.order_by("-created_at", "-pk").values_list("pk", flat=True).first()
+    if found is None:
         raise NothingToContinue(external_id)
-    return run.pk
-
-
-def _duplicate(by: AgentPrincipal, external_id: str) -> DuplicateExternalId | None:
-    run = Run.objects.select_related("head").filter(agent=by.agent, external_id=external_id).first()
-    return run and DuplicateExternalId(external_id=external_id, run_id=run.pk, status=run.head.status)
+    return found

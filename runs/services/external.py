@@ -67,21 +67,22 @@ def claim_external(*, run_id: UUID, token: str | None = None) -> ExternalClaim:
         run = lock_run(cursor, run_id)
         if run.resume_mode != ResumeMode.POLL or run.status not in (RunStatus.QUEUED, RunStatus.RUNNING):
             raise WrongState(run_id, run.status, "taken up by an agent")
-        cursor.execute(CLAIM, (0 if run.epoch == held else 1, CLAIM_LASTS, run_id, held))
-        row = cursor.fetchone()
-        if row is None:
+        claim = _claim(cursor, run, held)
+        if claim is None:
             cursor.execute(HOLDER, (run_id,))
             raise ClaimedElsewhere(run_id, cursor.fetchone()[0])
-    return ExternalClaim(token=str(row[0]), expires_at=row[1], checkpoint=row[2])
+    return claim
 
 
 def check_claim(run: LockedRun, token: str | None) -> None:
-    """Whether `token` is that of the newest claim; a run that nobody has claimed needs none. Raises ClaimedElsewhere."""
+    """Let the holder of the newest claim pass, and anybody where there is none. Raises ClaimedElsewhere."""
     if (run.status == RunStatus.RUNNING or token is not None) and token != str(run.epoch):
         raise ClaimedElsewhere(run.run_id, None)
 
 
-def finish_external(*, run_id: UUID, token: str | None, actor: str, result: Any = None, error: str | None = None) -> bool:
+def finish_external(
+    *, run_id: UUID, token: str | None, actor: str, result: Any = None, error: str | None = None
+) -> bool:
     """Say how the run ended: completed with `result` (JSON), or failed with `error`. False: it was said before.
 
     What is still open for it is closed. Raises RunNotFound, InvalidInput, WrongState, ClaimedElsewhere.
@@ -99,9 +100,16 @@ def finish_external(*, run_id: UUID, token: str | None, actor: str, result: Any 
             raise WrongState(run_id, run.status, f"{status.value} by its agent")
         check_claim(run, token)
         if run.status == RunStatus.QUEUED:
-            cursor.execute(CLAIM, (1, CLAIM_LASTS, run_id, -1))
+            _claim(cursor, run)
         _end(cursor, run, status, body=body, error=error or "", actor=actor)
     return True
+
+
+def _claim(cursor: Cursor, run: LockedRun, held: int = -1) -> ExternalClaim | None:
+    """Raise the epoch, unless the claim with epoch `held` is only to last longer. None: somebody else has the run."""
+    cursor.execute(CLAIM, (0 if run.epoch == held else 1, CLAIM_LASTS, run.run_id, held))
+    row = cursor.fetchone()
+    return None if row is None else ExternalClaim(token=str(row[0]), expires_at=row[1], checkpoint=row[2])
 
 
 def _end(cursor: Cursor, run: LockedRun, status: RunStatus, *, body: bytes | None, error: str, actor: str) -> None:

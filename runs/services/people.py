@@ -38,6 +38,9 @@ def create_person(
 
     A weak password is refused in production only: a throw-away instance on one's own machine may have one.
     """
+    if unknown := sorted(set(roles) - set(Role.values)):
+        known = ", ".join(Role.values)
+        raise PersonRefused(username=username, reasons=(f"There is no role {', '.join(unknown)}; known: {known}.",))
     user = User(username=username, is_superuser=superuser, is_staff=superuser)
     try:
         user.full_clean(exclude=["password"])

@@ -18,7 +18,7 @@ class Command(BaseCommand):
         parser.add_argument("name")
         parser.add_argument("--password", required=True)
         parser.add_argument("--team", default="Default")
-        parser.add_argument("--role", action="append", dest="roles", choices=Role.values, help="Again for more.")
+        parser.add_argument("--role", action="append", dest="roles", help=f"{', '.join(Role.values)}; again for more.")
         parser.add_argument(
             "--group", action="append", dest="groups", default=[], help="A pool of reviewers; again for more."
         )

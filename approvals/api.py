@@ -1,0 +1,226 @@
+"""Approvals over HTTP: parse, call one service or query, answer."""
+
+from typing import Any, cast
+from uuid import UUID, uuid4
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from approvals import canonical, queries
+from approvals.errors import InvalidAsk, NotVisible
+from approvals.models import Approval
+from approvals.serializers import (
+    ApprovalQuery,
+    ApprovalSerializer,
+    CancelShape,
+    ConsumedSerializer,
+    ConsumeShape,
+    OutcomeShape,
+    SuspensionSerializer,
+    SuspensionShape,
+    VoteShape,
+    WaitQuery,
+    to_ask,
+)
+from approvals.services.cancelling import cancel
+from approvals.services.consuming import consume, report_outcome
+from approvals.services.suspending import suspend
+from approvals.services.voting import vote
+from runs.clock import database_now
+from runs.endpoints import IDEMPOTENCY_KEY, Endpoint, idempotency_key, read_body
+from runs.models import Scope
+from runs.paging import InvalidQuery, page, read_query
+from runs.principals import AgentPrincipal, Person
+from runs.serializers import run_url
+from runs.services.starting import PostedSnapshot, Resume
+from runs.states import ResumeMode
+from runs.strictjson import plain
+
+IF_MATCH = OpenApiParameter(
+    name="If-Match",
+    location=OpenApiParameter.HEADER,
+    description="To continue a run, by its id or external_id: the number of its newest checkpoint.",
+)
+
+
+class SuspensionsView(Endpoint):
+    scopes = {"POST": Scope.APPROVALS_WRITE}
+
+    @extend_schema(
+        operation_id="suspensions_create",
+        request=SuspensionShape,
+        responses={201: SuspensionSerializer},
+        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
+    )
+    def post(self, request: Request) -> Response | HttpResponse:
+        agent = self.agent()
+        asked = read_body(SuspensionShape, request)
+        require_scopes(agent, asked["resume"])
+        if_match = _if_match(request)
+        if if_match is None and "id" in asked["run"]:
+            raise InvalidQuery({"If-Match": ["Is needed to continue a run."]})
+
+        def park() -> tuple[int, Any]:
+            return 201, _suspended(agent, asked, if_match)
+
+        return self.once(park)
+
+
+class ApprovalsView(Endpoint):
+    scopes = {"GET": Scope.APPROVALS_READ}
+    people = frozenset({"GET"})
+
+    @extend_schema(operation_id="approvals_list", parameters=[ApprovalQuery], responses=ApprovalSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        query = read_query(ApprovalQuery, request)
+        rows = _whole(queries.visible_to(self.principal())).filter(**query.filters())
+        return Response(page(request, rows, query, lambda approval: ApprovalSerializer(approval).data))
+
+
+class ApprovalView(Endpoint):
+    """The waiting of `?wait=` is done before Django: see `fermata.live`."""
+
+    scopes = {"GET": Scope.APPROVALS_READ}
+    people = frozenset({"GET"})
+
+    @extend_schema(operation_id="approvals_get", parameters=[WaitQuery], responses=ApprovalSerializer)
+    def get(self, request: Request, approval_id: UUID) -> Response:
+        read_query(WaitQuery, request)
+        return Response(self.shown(approval_id))
+
+    def shown(self, approval_id: UUID) -> dict[str, Any]:
+        approval = _whole(queries.visible_to(self.principal())).filter(pk=approval_id).first()
+        if approval is None:
+            raise NotVisible(approval_id)
+        return ApprovalSerializer(approval).data
+
+
+class VotesView(ApprovalView):
+    scopes = {}
+    people = frozenset({"POST"})
+    http_method_names = ["post", "options"]
+
+    @extend_schema(operation_id="approvals_vote", request=VoteShape, responses={201: ApprovalSerializer})
+    def post(self, request: Request, approval_id: UUID) -> Response:
+        person = cast("Person", self.principal())
+        verdict = read_body(VoteShape, request)
+        vote(
+            approval_id=approval_id,
+            voter=person.user,
+            verdict=verdict["type"],
+            review=verdict["review"],
+            args=canonical.dumps(verdict["args"]) if "args" in verdict else None,
+            message=verdict["message"],
+        )
+        return Response(self.shown(approval_id), status=201)
+
+
+class CancelView(ApprovalView):
+    scopes = {"POST": Scope.APPROVALS_WRITE}
+    people = frozenset({"POST"})
+    http_method_names = ["post", "options"]
+
+    @extend_schema(operation_id="approvals_cancel", request=CancelShape, responses=ApprovalSerializer)
+    def post(self, request: Request, approval_id: UUID) -> Response:
+        asked = read_body(CancelShape, request)
+        cancel(approval_id=approval_id, by=self.principal(), reason=asked["reason"])
+        return Response(self.shown(approval_id))
+
+
+class ConsumeView(Endpoint):
+    scopes = {"POST": Scope.APPROVALS_WRITE}
+
+    @extend_schema(
+        operation_id="approvals_consume",
+        request=ConsumeShape,
+        responses=ConsumedSerializer,
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    def post(self, request: Request, approval_id: UUID) -> Response:
+        """Without an `Idempotency-Key` every request is a consumer of its own, and only the first gets the grant."""
+        asked = read_body(ConsumeShape, request)
+        spent = consume(
+            approval_id=approval_id,
+            by=self.agent(),
+            spent_key=idempotency_key(request) or str(uuid4()),
+            action=asked.get("action"),
+            token=asked.get("resume_token"),
+        )
+        return Response(ConsumedSerializer(spent).data)
+
+
+class OutcomeView(ApprovalView):
+    scopes = {"POST": Scope.APPROVALS_WRITE}
+    people = frozenset()
+    http_method_names = ["post", "options"]
+
+    @extend_schema(operation_id="approvals_outcome", request=OutcomeShape, responses=ApprovalSerializer)
+    def post(self, request: Request, approval_id: UUID) -> Response:
+        asked = read_body(OutcomeShape, request)
+        report_outcome(
+            approval_id=approval_id,
+            by=self.agent(),
+            succeeded=asked["status"] == "succeeded",
+            outcome=canonical.dumps({name: asked[name] for name in ("result", "note") if asked.get(name)}),
+            token=asked.get("resume_token"),
+        )
+        return Response(self.shown(approval_id))
+
+
+def require_scopes(agent: AgentPrincipal, resume: dict[str, str]) -> None:
+    """Entering a workflow needs a scope of its own. Raises `PermissionDenied`."""
+    scope = f"workflow:{resume.get('workflow')}"
+    if resume["mode"] == ResumeMode.WORKFLOW and not agent.may(scope):
+        raise PermissionDenied(f"The key lacks the scope {scope}.", code="scope_missing")
+
+
+def _suspended(agent: AgentPrincipal, asked: dict[str, Any], if_match: int | None) -> dict[str, Any]:
+    now = database_now()
+    asks = [to_ask(ask, now=now) for ask in asked["approvals"]]
+    schema_name, _, schema = asked["snapshot"]["schema"].rpartition("/")
+    try:
+        suspension = suspend(
+            by=agent,
+            external_id=asked["run"]["external_id"],
+            title=asked["run"].get("title", asks[0].title),
+            snapshot=PostedSnapshot(
+                schema_name=schema_name,
+                schema=int(schema),
+                **{
+                    name: plain(asked["snapshot"][name], f"/snapshot/{name}")
+                    for name in ("state", "history", "position", "pending")
+                },
+            ),
+            resume=Resume(**asked["resume"]),
+            asks=asks,
+            continues=asked["run"].get("id"),
+            if_match=if_match,
+        )
+    except InvalidAsk as error:
+        raise InvalidAsk([(f"/approvals{place}", message) for place, message in error.errors]) from error
+    run = suspension.run
+    run.head.refresh_from_db()
+    return SuspensionSerializer(
+        {
+            "run": {"id": run.pk, "status": run.head.status, "checkpoint": run.head.head_seq, "url": run_url(run)},
+            "approvals": suspension.approvals,
+        }
+    ).data
+
+
+def _if_match(request: Request) -> int | None:
+    text = request.headers.get("If-Match")
+    if text is None:
+        return None
+    seq = text.strip().strip('"')
+    if not (seq.isascii() and seq.isdigit() and len(seq) < 10):
+        raise InvalidQuery({"If-Match": ["Must be the number of a checkpoint."]})
+    return int(seq)
+
+
+def _whole(approvals: QuerySet[Approval]) -> QuerySet[Approval]:
+    return approvals.select_related("decision__decided_by", "grant")
