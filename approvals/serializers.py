@@ -84,7 +84,7 @@ class ResumeShape(Strict):
 
 
 class SuspensionShape(Strict):
-    run = RunIdentity(default=dict)
+    run = RunIdentity(default=lambda: {"external_id": ""})
     snapshot = PostedSnapshotShape()
     approvals = serializers.ListField(child=AskShape(), min_length=1, max_length=MOST_APPROVALS)
     resume = ResumeShape(default=lambda: {"mode": ResumeMode.POLL})
