@@ -8,7 +8,7 @@ from uuid import UUID
 
 from approvals import audit
 from approvals.services.cancelling import close_for_run
-from approvals.services.opening import open_in_doubt
+from approvals.services.doubt import open_in_doubt
 from runs.hooks import Cursor
 
 

@@ -11,9 +11,9 @@ from checkpoints.services import copy_for_fork
 from runs.dispatch import ring
 from runs.engine.workflows import find_workflow
 from runs.errors import NotAcknowledged, RunNotFound, UnknownWorkflow, WrongState
-from runs.hooks import hooks
+from runs.hooks import Cursor, hooks
 from runs.models import Run, RunHead, Step
-from runs.services.locking import lock_run
+from runs.services.locking import LockedRun, lock_run
 from runs.states import FINISHED, ResumeMode, RunKind, RunStatus, StepState
 
 END = """
@@ -47,18 +47,23 @@ def cancel_run(*, run_id: UUID, actor: str, reason: str = "") -> bool:
             return False
         if run.status in FINISHED:
             raise WrongState(run_id, run.status, "cancelled")
-        cursor.execute(END, (run_id,))
-        cursor.execute(END_RUN, (reason, run_id))
-        hooks().run_ended(cursor, run_id=run_id, reason=f"the run was cancelled{f': {reason}' if reason else ''}")
-        hooks().record(
-            cursor,
-            run_id=run_id,
-            team_id=run.team_id,
-            type="run.cancelled",
-            actor=actor,
-            body={"reason": reason},
-        )
+        end_cancelled(cursor, run, actor=actor, reason=reason)
     return True
+
+
+def end_cancelled(cursor: Cursor, run: LockedRun, *, actor: str, reason: str) -> None:
+    """The same in the caller's transaction, for an unfinished run that it has locked."""
+    cursor.execute(END, (run.run_id,))
+    cursor.execute(END_RUN, (reason, run.run_id))
+    hooks().run_ended(cursor, run_id=run.run_id, reason=f"the run was cancelled{f': {reason}' if reason else ''}")
+    hooks().record(
+        cursor,
+        run_id=run.run_id,
+        team_id=run.team_id,
+        type="run.cancelled",
+        actor=actor,
+        body={"reason": reason},
+    )
 
 
 def retry_run(*, run_id: UUID, actor: str, person: User | None = None) -> None:

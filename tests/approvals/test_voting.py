@@ -12,7 +12,7 @@ from approvals.services.voting import undo, vote
 from approvals.states import ApprovalStatus, GrantStatus
 from tests.approvals.scenes import HOLD, cast, events, gate_answer, opened, run_status
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def test_an_approval_grants_exactly_what_was_asked(agent, reviewer):
