@@ -33,6 +33,10 @@ class Breaker:
         with self._lock:
             self._until = time.monotonic() + BREAK_SECONDS
 
+    def reset(self) -> None:
+        with self._lock:
+            self._until = 0.0
+
 
 breaker = Breaker()
 

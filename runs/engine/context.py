@@ -36,17 +36,23 @@ class Completion:
 class History(Sequence[Any]):
     """The run's append-only list. Items are encoded when appended; those handed out are read-only."""
 
-    def __init__(self, items: Sequence[Any], guard: Callable[[], None]) -> None:
+    def __init__(self, items: Sequence[Any]) -> None:
         self._items = [codec.freeze(item) for item in items]
-        self._guard = guard
+        self.saved = len(self._items)
         self.added: list[bytes] = []
+        self.guard: Callable[[], None] = lambda: None
 
     def append(self, item: Any) -> None:
         """Add an item. Raises Unencodable, with its path, for what cannot be saved."""
-        self._guard()
+        self.guard()
         body = encode_item(item, len(self._items))
         self._items.append(codec.freeze(codec.roundtrip(item, f"history[{len(self._items)}]")))
         self.added.append(body)
+
+    def mark_saved(self) -> None:
+        """What was added is in a checkpoint now."""
+        self.saved = len(self._items)
+        self.added = []
 
     def __getitem__(self, index: Any) -> Any:
         return self._items[index]
@@ -79,7 +85,7 @@ class RunContext:
         workflow: str,
         input: Any,
         state: dict[str, Any],
-        history: Sequence[Any],
+        history: History,
         position: Any,
         pending: Any,
         turn: Turn,
@@ -88,9 +94,10 @@ class RunContext:
     ) -> None:
         self.id = run_id
         self.workflow = workflow
-        self.input = codec.freeze(input)
+        self.input = input
         self.state = state
-        self.history = History(history, self._check)
+        self.history = history
+        history.guard = self._check
         self.position = position
         self.pending = pending
         self.latched: Signal | None = None

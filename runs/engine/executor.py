@@ -18,7 +18,7 @@ from checkpoints.models import Reason
 from checkpoints.store import Head, Prepared, Snapshot, load, prepare
 from runs.engine.build import build
 from runs.engine.connection import EngineConnection, engine_connection
-from runs.engine.context import Completion, RunContext
+from runs.engine.context import Completion, History, RunContext
 from runs.engine.draining import is_draining
 from runs.engine.effects import Performer
 from runs.engine.failpoints import failpoint
@@ -67,7 +67,7 @@ class Slice:
 
     own: Ownership
     flow: Workflow
-    input: Any
+    input: bytes  # decoded anew for each phase: a phase may change what it was handed
     snapshot: Snapshot
     head: Head
     entry_digest: bytes
@@ -144,7 +144,7 @@ def _rehydrate(own: Ownership, claim: Claim) -> Slice:
         body = bytes(cursor.fetchone()[0])
     failpoint("load.after")
     try:
-        run_input = codec.decode(body, what="input")
+        codec.decode(body, what="input")
         if snapshot.schema < flow.schema:
             snapshot = replace(snapshot, state=flow.upcast(snapshot.state, snapshot.schema))
     except Unreadable as error:
@@ -152,7 +152,7 @@ def _rehydrate(own: Ownership, claim: Claim) -> Slice:
     return Slice(
         own=own,
         flow=flow,
-        input=run_input,
+        input=body,
         snapshot=snapshot,
         head=head,
         entry_digest=snapshot.digest,
@@ -165,12 +165,12 @@ def _rehydrate(own: Ownership, claim: Claim) -> Slice:
 def _phases(run: Slice) -> None:
     """Run phases until one completes the run, one parks it (a signal), or the slice is over."""
     ends = time.monotonic() + settings.FERMATA_SLICE_SECONDS
-    state, history = run.snapshot.state, run.snapshot.history or ()
+    state, history = run.snapshot.state, History(run.snapshot.history or ())
     position, pending = run.snapshot.position, run.snapshot.pending
+    turn = run.own.durably(
+        lambda: Turn.load(run.own.connection, run_id=run.own.run_id, number=run.turn, phase=run.phase)
+    )
     while True:
-        turn = run.own.durably(
-            lambda: Turn.load(run.own.connection, run_id=run.own.run_id, number=run.turn, phase=run.phase)
-        )
         context = _context(run, turn, state, history, position, pending)
         outcome = run.flow.phases[run.phase](run.flow.cls(), context)
         if context.latched is not None:  # the phase swallowed the signal
@@ -190,12 +190,12 @@ def _phases(run: Slice) -> None:
         if is_draining() or time.monotonic() > ends:
             run.own.leave(status=RunStatus.QUEUED.value)
             return
-        state, history = context.state, tuple(context.history)
-        position, pending = context.position, context.pending
+        state, position, pending = context.state, context.position, context.pending
+        turn = Turn(run.turn, run.phase, [], [])  # nobody else can have recorded anything in it
 
 
 def _context(
-    run: Slice, turn: Turn, state: dict[str, Any], history: Any, position: Any, pending: Any
+    run: Slice, turn: Turn, state: dict[str, Any], history: History, position: Any, pending: Any
 ) -> RunContext:
     context: RunContext
 
@@ -205,7 +205,7 @@ def _context(
     context = RunContext(
         run_id=run.own.run_id,
         workflow=run.flow.name,
-        input=run.input,
+        input=codec.decode(run.input),
         state=state,
         history=history,
         position=position,
@@ -246,6 +246,7 @@ def _save(run: Slice, context: RunContext, phase: str) -> None:
         schema=run.flow.schema,
         left_phase=run.phase,
     )
+    context.history.mark_saved()
     run.head, run.entry_digest = prepared.head, prepared.digest
     run.turn, run.phase, run.failures = run.turn + 1, phase, 0
 
@@ -266,7 +267,7 @@ def _draft(run: Slice, context: RunContext) -> Draft:
                 if name not in parts or parts[name].introduced_seq == new
             },
             "removed": [name for name in run.head.manifest if name not in parts],
-            "history": list(context.history)[run.head.history_length :],
+            "history": [codec.thaw(item) for item in context.history[context.history.saved :]],
             "position": context.position,
             "pending": context.pending,
         },

@@ -1,0 +1,111 @@
+"""What all tests share: a database whose clock can be moved, its clean-up, people, agents, and real workers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import TransactionTestCase
+from pytest_django.plugin import DjangoDbBlocker
+
+from fermata.celery import app
+from runs.dispatch import breaker
+from runs.engine.connection import engine_connection
+from runs.models import Agent, Membership, Team
+from tests.support.cleaning import Cleaner
+from tests.support.workers import WorkerFactory
+
+MOVABLE_CLOCK = """
+CREATE TABLE IF NOT EXISTS test_clock (ahead interval NOT NULL);
+INSERT INTO test_clock SELECT interval '0' WHERE NOT EXISTS (SELECT 1 FROM test_clock);
+CREATE OR REPLACE FUNCTION fermata_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+    'SELECT clock_timestamp() + (SELECT ahead FROM test_clock)';
+"""
+
+
+def own_broker(url: str) -> str:
+    """This test process's own part of the broker: a Redis database of its own (RabbitMQ tests name their vhost)."""
+    number = 10 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    parts = urlsplit(url)
+    if parts.scheme == "redis+socket":
+        return urlunsplit(parts._replace(query=f"virtual_host={number}"))
+    if parts.scheme == "redis":
+        return urlunsplit(parts._replace(path=f"/{number}"))
+    return url
+
+
+@pytest.fixture(scope="session", autouse=True)
+def broker() -> str:
+    app.conf.broker_url = own_broker(app.conf.broker_url)
+    return str(app.conf.broker_url)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """The test database, with a clock that a row moves for every process, and a clean-up that keeps the seeds."""
+    with django_db_blocker.unblock():
+        with connection.cursor() as cursor:
+            cursor.execute(MOVABLE_CLOCK)
+        cleaner = Cleaner()
+
+    def teardown(case: TransactionTestCase) -> None:
+        engine_connection().close()
+        cleaner.clean()
+
+    TransactionTestCase._fixture_teardown = teardown  # type: ignore[method-assign]
+
+
+@pytest.fixture
+def move_clock(transactional_db: None) -> Iterator[Callable[[timedelta], None]]:
+    """Move the database's clock ahead, for this test."""
+
+    def move(by: timedelta) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE test_clock SET ahead = ahead + %s", (by,))
+
+    yield move
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE test_clock SET ahead = interval '0'")
+
+
+@pytest.fixture
+def team(db: None) -> Team:
+    return Team.objects.get(name="Default")
+
+
+@pytest.fixture
+def agent(team: Team) -> Agent:
+    return Agent.objects.create(team=team, name="agent")
+
+
+@pytest.fixture
+def person(team: Team) -> Callable[..., User]:
+    """Make a person of the team: `person("ada", "reviewer")`."""
+
+    def make(name: str, *roles: str) -> User:
+        user = User.objects.create_user(name, password="correct horse battery")
+        Membership.objects.create(user=user, team=team, roles=list(roles) or ["reviewer"])
+        return user
+
+    return make
+
+
+@pytest.fixture
+def reviewer(person: Callable[..., User]) -> User:
+    return person("reviewer")
+
+
+@pytest.fixture
+def workers(transactional_db: None, broker: str, tmp_path: Path) -> Iterator[WorkerFactory]:
+    """Real Celery workers on the test database, each in a process of its own. All of them end with the test."""
+    app.control.purge()
+    breaker.reset()
+    factory = WorkerFactory(tmp_path)
+    yield factory
+    factory.stop_all()
