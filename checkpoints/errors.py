@@ -19,6 +19,17 @@ class Unencodable(CheckpointError):
         self.reason = reason
 
 
+class HoldsCredential(Unencodable):
+    """A text in the value looks like a credential; `rule` names the form. The text is nowhere in the error."""
+
+    def __init__(self, path: str, rule: str) -> None:
+        super().__init__(
+            path,
+            f"looks like a credential ({rule}): keep a SecretRef, or the text as checkpoints.codec.redact gives it",
+        )
+        self.rule = rule
+
+
 class SnapshotTooLarge(CheckpointError):
     """A snapshot, `size` bytes before compression, is over `limit` bytes."""
 
@@ -63,9 +74,7 @@ class ShapeChanged(Unreadable):
     """The class registered as `name` lacks the saved fields `unexpected`, or demands the fields `missing`."""
 
     def __init__(self, name: str, *, missing: tuple[str, ...], unexpected: tuple[str, ...]) -> None:
-        super().__init__(
-            f"{name!r} changed its fields: missing {list(missing)}, unexpected {list(unexpected)}"
-        )
+        super().__init__(f"{name!r} changed its fields: missing {list(missing)}, unexpected {list(unexpected)}")
         self.name = name
         self.missing = missing
         self.unexpected = unexpected

@@ -25,9 +25,7 @@ class Checkpoint(models.Model):
     pk = models.CompositePrimaryKey("run_id", "seq")
     at = models.DateTimeField(db_default=Now())
     epoch = models.BigIntegerField()
-    size = models.BigIntegerField(
-        help_text="Bytes of state, history, position and pending before compression."
-    )
+    size = models.BigIntegerField(help_text="Bytes of state, history, position and pending before compression.")
     seq = models.IntegerField()
     turn = models.IntegerField()
     schema = models.IntegerField()
@@ -46,9 +44,7 @@ class Checkpoint(models.Model):
                 name="checkpoints_checkpoint_not_negative",
                 condition=models.Q(seq__gte=0, epoch__gte=0, turn__gte=0, history_length__gte=0, size__gte=0),
             ),
-            models.CheckConstraint(
-                name="checkpoints_checkpoint_reason", condition=models.Q(reason__in=Reason.values)
-            ),
+            models.CheckConstraint(name="checkpoints_checkpoint_reason", condition=models.Q(reason__in=Reason.values)),
         )
 
     def __str__(self) -> str:

@@ -71,9 +71,7 @@ def history_page(*, run_id: UUID, first: int, count: int) -> list[Any]:
     if not rows:
         return []
     start = rows[0][0]
-    items = unpacked_items(
-        (opened_chunk(run_id, at, length, bytes(body)) for at, length, body in rows), start
-    )
+    items = unpacked_items((opened_chunk(run_id, at, length, bytes(body)) for at, length, body in rows), start)
     return list(islice(items, first - start, first - start + count))
 
 
@@ -85,9 +83,7 @@ def compare(*, run_id: UUID, a: int, b: int) -> Difference:
     added = history_page(
         run_id=run_id, first=before.history_length, count=max(0, after.history_length - before.history_length)
     )
-    return Difference(
-        changes=tuple(_changes(root("state"), before.state, after.state)), history_added=tuple(added)
-    )
+    return Difference(changes=tuple(_changes(root("state"), before.state, after.state)), history_added=tuple(added))
 
 
 def _changes(place: Place, before: Any, after: Any) -> Iterator[Change]:

@@ -3,24 +3,28 @@
 JSON types, Decimal, datetime, date, time, timedelta, UUID, bytes, tuple, set, frozenset, dicts with keys of
 any of these, and the enums, dataclasses and pydantic models that were registered by name. Refused: NaN and
 infinities, lone surrogates, subclasses, live handles, objects reachable by two paths, nesting of more than
-200 containers.
+200 containers, and what looks like a credential.
 """
 
 from typing import Any
 
 from checkpoints.codec.decoding import unpacked
-from checkpoints.codec.encoding import MAX_DEPTH, packed
+from checkpoints.codec.encoding import MAX_DEPTH, Walk, packed
 from checkpoints.codec.frames import MAX_BYTES, framed, unframed
 from checkpoints.codec.frozen import freeze, thaw
 from checkpoints.codec.jsonable import to_jsonable
+from checkpoints.codec.places import root
 from checkpoints.codec.registry import register
+from checkpoints.codec.secrecy import SecretRef, packed_to_save, redact
 
 __all__ = [
     "MAX_BYTES",
     "MAX_DEPTH",
+    "SecretRef",
     "decode",
     "encode",
     "freeze",
+    "redact",
     "register",
     "roundtrip",
     "thaw",
@@ -29,8 +33,8 @@ __all__ = [
 
 
 def encode(value: object, path: str = "state") -> bytes:
-    """`value` as bytes; `path` is its name in errors. Raises Unencodable."""
-    return framed(packed(value, path))
+    """`value` as bytes; `path` is its name in errors. Raises Unencodable, HoldsCredential."""
+    return framed(packed_to_save(Walk(), value, root(path)))
 
 
 def decode(body: bytes, *, what: str = "value", max_bytes: int = MAX_BYTES) -> Any:

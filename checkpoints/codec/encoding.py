@@ -42,9 +42,7 @@ class Walk:
     def tree(self, value: object, place: Place, depth: int) -> object:
         """What msgspec shall write for `value`."""
         encode = _ENCODERS.get(type(value))
-        return (
-            encode(self, value, place, depth) if encode is not None else self.registered(value, place, depth)
-        )
+        return encode(self, value, place, depth) if encode is not None else self.registered(value, place, depth)
 
     def registered(self, value: Any, place: Place, depth: int) -> Ext:
         entry = entry_of(type(value))
@@ -69,9 +67,7 @@ class Walk:
             return
         if contains(first, place):
             raise Unencodable(render(place), f"contains itself: it is also {render(first)}")
-        raise Unencodable(
-            render(place), f"is the same object as {render(first)}, and would come back as two: copy it"
-        )
+        raise Unencodable(render(place), f"is the same object as {render(first)}, and would come back as two: copy it")
 
     def items(self, values: list[Any] | tuple[Any, ...], place: Place, depth: int) -> list[object]:
         return [self.tree(value, (place, index), depth + 1) for index, value in enumerate(values)]

@@ -69,9 +69,7 @@ def _sorted(value: set[Any] | frozenset[Any]) -> list[Any]:
 
 def _datetime(value: datetime) -> dict[str, str]:
     zone = value.tzinfo
-    return {
-        "py/datetime": f"{value.isoformat()}[{zone.key}]" if isinstance(zone, ZoneInfo) else value.isoformat()
-    }
+    return {"py/datetime": f"{value.isoformat()}[{zone.key}]" if isinstance(zone, ZoneInfo) else value.isoformat()}
 
 
 def _timedelta(value: timedelta) -> dict[str, str]:

@@ -6,6 +6,8 @@ from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
+from checkpoints.credentials import redacted
+
 
 class Other(NamedTuple):
     """A step that is neither a string key nor an index, as it is shown."""
@@ -41,7 +43,8 @@ def render(place: Place) -> str:
     while link is not None:
         link, step = link
         texts.append(_show(step))
-    return "".join(reversed(texts))
+    # A key may be a credential too, and a path ends up in logs.
+    return redacted("".join(reversed(texts)))
 
 
 def _show(step: Step) -> str:

@@ -93,9 +93,7 @@ class Model:
         _only(self.cls.model_fields.keys(), state["__dict__"])
         extra, private = state["__pydantic_extra__"] or {}, state["__pydantic_private__"] or {}
         if extra.keys() & private.keys():
-            raise ValueError(
-                f"extra and private attributes have the same name: {sorted(extra.keys() & private)}"
-            )
+            raise ValueError(f"extra and private attributes have the same name: {sorted(extra.keys() & private)}")
         return {
             **state["__dict__"],
             **extra,

@@ -12,9 +12,7 @@ FROZENSET = 4  # likewise
 PAIRS = 5  # a dict with a key that is not a string: array of key, value, key, value ...
 DECIMAL = 6  # UTF-8 text
 UUID = 7  # 16 bytes
-DATETIME = (
-    8  # [ISO 8601 without offset, fold, zone]; zone: None, a name, [microseconds], [microseconds, name]
-)
+DATETIME = 8  # [ISO 8601 without offset, fold, zone]; zone: None, a name, [microseconds], [microseconds, name]
 DATE = 9  # ISO 8601 text
 TIME = 10  # as DATETIME
 TIMEDELTA = 11  # [days, seconds, microseconds]

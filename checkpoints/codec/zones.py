@@ -17,9 +17,7 @@ def zone_label(zone: tzinfo | None) -> object:
         return [offset // _MICROSECOND, *name]
     if type(zone) is ZoneInfo and zone.key is not None and ZoneInfo(zone.key) is zone:
         return zone.key
-    raise ValueError(
-        "has a time zone that cannot be restored exactly: use UTC, a fixed offset or zoneinfo.ZoneInfo"
-    )
+    raise ValueError("has a time zone that cannot be restored exactly: use UTC, a fixed offset or zoneinfo.ZoneInfo")
 
 
 def zone_from(label: object) -> tzinfo | None:

@@ -65,9 +65,7 @@ class Migration(migrations.Migration):
                         name="checkpoints_checkpoint_not_negative",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(
-                            ("reason__in", ["start", "phase", "gate", "external", "fork", "end"])
-                        ),
+                        condition=models.Q(("reason__in", ["start", "phase", "gate", "external", "fork", "end"])),
                         name="checkpoints_checkpoint_reason",
                     ),
                 ],

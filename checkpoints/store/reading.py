@@ -98,9 +98,7 @@ def read(cursor: Cursor, *, run_id: UUID, seq: int | None, history: bool, max_by
         turn=turn,
         reason=reason,
     )
-    computed = snapshot_digest(
-        label=label, size=size, history_length=history_length, manifest=described, tail=data
-    )
+    computed = snapshot_digest(label=label, size=size, history_length=history_length, manifest=described, tail=data)
     if bytes(digest) != computed:
         raise Corrupt(what, "its columns, its parts and its digest do not belong together")
     return Encoded(
@@ -123,14 +121,10 @@ def read(cursor: Cursor, *, run_id: UUID, seq: int | None, history: bool, max_by
     )
 
 
-def opened_chunk(
-    run_id: UUID, first: int, count: int, body: bytes, *, max_bytes: int = MAX_BYTES
-) -> list[bytes]:
+def opened_chunk(run_id: UUID, first: int, count: int, body: bytes, *, max_bytes: int = MAX_BYTES) -> list[bytes]:
     """The encoded items of a row of the history. Raises Corrupt."""
     what = f"history from item {first}"
-    items = unpacked(
-        unsealed(body, chunk_place(run_id, first, count), what=what, max_bytes=max_bytes), what=what
-    )
+    items = unpacked(unsealed(body, chunk_place(run_id, first, count), what=what, max_bytes=max_bytes), what=what)
     if type(items) is not list or len(items) != count:
         raise Corrupt(what, f"not {count} items")
     return items
@@ -153,9 +147,7 @@ def _row(cursor: Cursor, run_id: UUID, seq: int | None) -> Any:
     return row
 
 
-def _opened(
-    run_id: UUID, rows: Iterable[Any], max_bytes: int
-) -> tuple[dict[str, bytes], dict[int, list[bytes]]]:
+def _opened(run_id: UUID, rows: Iterable[Any], max_bytes: int) -> tuple[dict[str, bytes], dict[int, list[bytes]]]:
     """State parts by name, and history chunks by the index of their first item."""
     parts, chunks = {}, {}
     for name, number, count, body in rows:

@@ -54,9 +54,7 @@ class Head:
     @classmethod
     def before_first(cls) -> "Head":
         """The head of a run that has no checkpoint yet."""
-        return cls(
-            seq=-1, manifest=MappingProxyType({}), history_length=0, history_digest=bytes(32), history_size=0
-        )
+        return cls(seq=-1, manifest=MappingProxyType({}), history_length=0, history_digest=bytes(32), history_size=0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

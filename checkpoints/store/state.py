@@ -5,6 +5,7 @@ from typing import Any
 from checkpoints.codec.decoding import unpacked
 from checkpoints.codec.encoding import Walk
 from checkpoints.codec.places import root
+from checkpoints.codec.secrecy import packed_to_save
 from checkpoints.errors import Unencodable
 
 # The name of the part that holds the entries whose keys cannot be names of parts: it is itself no such name.
@@ -15,16 +16,16 @@ _MAX_PARTS = 128
 
 
 def packed_parts(walk: Walk, state: object) -> dict[str, bytes]:
-    """Each top-level entry of `state`, encoded, by its name. Raises Unencodable."""
+    """Each top-level entry of `state`, encoded, by its name. Raises Unencodable, HoldsCredential."""
     place = root("state")
     if type(state) is not dict:
         raise Unencodable("state", "must be a dict")
     walk.enter(state, place, 0, shareable=False)
     few = len(state) <= _MAX_PARTS
     names = [key for key in state if few and _is_name(key)]
-    parts = {name: walk.packed(state[name], (place, name), 1) for name in names}
+    parts = {name: packed_to_save(walk, state[name], (place, name), 1) for name in names}
     rest = {key: value for key, value in state.items() if key not in parts}
-    return parts | {REST: walk.packed(rest, place)} if rest else parts
+    return parts | {REST: packed_to_save(walk, rest, place)} if rest else parts
 
 
 def unpacked_parts(parts: dict[str, bytes]) -> dict[Any, Any]:

@@ -19,8 +19,9 @@ from itertools import chain
 from typing import Any
 from uuid import UUID
 
-from checkpoints.codec.encoding import Walk, pack, packed
+from checkpoints.codec.encoding import Walk, pack
 from checkpoints.codec.places import root
+from checkpoints.codec.secrecy import packed_to_save
 from checkpoints.errors import SnapshotTooLarge
 from checkpoints.store.blobs import checkpoint_place, chunk_place, part_place, sealed
 from checkpoints.store.digests import history_digest, snapshot_digest
@@ -102,8 +103,8 @@ class Prepared:
 
 
 def encode_item(item: object, index: int) -> bytes:
-    """A history item as `prepare` takes it, encoded when appended. Raises Unencodable at `history[index]`."""
-    return packed(item, f"history[{index}]")
+    """A history item as `prepare` takes it, encoded when appended. Raises Unencodable, HoldsCredential."""
+    return packed_to_save(Walk(), item, root(f"history[{index}]"))
 
 
 def prepare(
@@ -126,7 +127,7 @@ def prepare(
     """A checkpoint that follows `head` (None: the run's first one).
 
     `new_history` holds the items added since the head, each from `encode_item`. `limit` bounds the bytes of
-    the whole snapshot, its history included, before compression. Raises Unencodable, SnapshotTooLarge.
+    the whole snapshot, its history included, before compression. Raises Unencodable, HoldsCredential, SnapshotTooLarge.
     """
     walk = Walk()
     return assemble(
@@ -143,8 +144,8 @@ def prepare(
         head=head or Head.before_first(),
         parts=packed_parts(walk, state),
         new_history=[new_history] if new_history else [],
-        position=walk.packed(position, root("position")),
-        pending=walk.packed(pending, root("pending")),
+        position=packed_to_save(walk, position, root("position")),
+        pending=packed_to_save(walk, pending, root("pending")),
         limit=limit,
     )
 
@@ -201,9 +202,7 @@ def insert(cursor: Cursor, prepared: Prepared) -> None:
     """Write a checkpoint in the caller's transaction, in which the caller already holds the run's lock."""
     ctes = prepared.ctes("held")
     inserts = ", ".join(f"{cte.name} AS ({cte.sql})" for cte in ctes)
-    cursor.execute(
-        f"WITH held AS (SELECT), {inserts} SELECT", [param for cte in ctes for param in cte.params]
-    )
+    cursor.execute(f"WITH held AS (SELECT), {inserts} SELECT", [param for cte in ctes for param in cte.params])
 
 
 def _part(before: Part | None, seq: int, data: bytes) -> Part:

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from tests.checkpoints.classes import Color, Level, Line, Point, Priority, Rights
 
-offsets = st.timedeltas(
-    min_value=timedelta(hours=-23, minutes=-59), max_value=timedelta(hours=23, minutes=59)
-)
+offsets = st.timedeltas(min_value=timedelta(hours=-23, minutes=-59), max_value=timedelta(hours=23, minutes=59))
 zones = st.none() | st.timezones() | offsets.map(timezone) | st.builds(timezone, offsets, st.text(max_size=5))
 scalars = (
     st.none()
@@ -33,9 +31,7 @@ scalars = (
 hashables = st.recursive(
     scalars,
     lambda inner: (
-        st.lists(inner, max_size=3).map(tuple)
-        | st.frozensets(inner, max_size=3)
-        | st.builds(Point, x=inner, y=inner)
+        st.lists(inner, max_size=3).map(tuple) | st.frozensets(inner, max_size=3) | st.builds(Point, x=inner, y=inner)
     ),
     max_leaves=6,
 )
@@ -52,9 +48,7 @@ values = st.recursive(
     ),
     max_leaves=20,
 )
-states = st.dictionaries(st.text(max_size=8), values, max_size=4) | st.dictionaries(
-    hashables, values, max_size=4
-)
+states = st.dictionaries(st.text(max_size=8), values, max_size=4) | st.dictionaries(hashables, values, max_size=4)
 
 
 def described(value: Any) -> Any:

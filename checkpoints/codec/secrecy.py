@@ -1,0 +1,82 @@
+"""Credentials do not get into a snapshot: what holds one is refused, what is kept in its place is a `SecretRef`."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from checkpoints.codec.encoding import Walk
+from checkpoints.codec.places import SET_ITEM, Place, render, step_to
+from checkpoints.codec.registry import EnumClass, entry_of, register
+from checkpoints.credentials import find, is_secret_name, may_hold_one, redacted
+from checkpoints.errors import HoldsCredential
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
+
+
+@register("fermata/secret-ref")
+@dataclass(frozen=True, slots=True)
+class SecretRef:
+    """The name under which the deployment keeps a secret; the secret itself is looked up where it is used."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError("a secret's name has letters, digits and ._-, and begins with a letter")
+
+
+def packed_to_save(walk: Walk, value: object, place: Place, depth: int = 0) -> bytes:
+    """`value` as msgpack, if there is no credential in it. Raises Unencodable, HoldsCredential."""
+    data = walk.packed(value, place, depth)
+    name = place[1] if isinstance(place[1], str) else ""
+    if may_hold_one(data) or is_secret_name(name):
+        for where, nearest, text in _texts(value, place, name):
+            rule = find(text, nearest)
+            if rule is not None:
+                raise HoldsCredential(render(where), rule)
+    return data
+
+
+def redact(value: Any, name: str = "") -> Any:
+    """A copy of `value` in which `[redacted: rule]` stands for each credential. `name` is the key it goes by."""
+    if type(value) is str:
+        return redacted(value, name)
+    if isinstance(value, dict):
+        return {redact(key): redact(item, key if type(key) is str else "") for key, item in value.items()}
+    if isinstance(value, list):
+        return [redact(item, name) for item in value]
+    if type(value) in (tuple, set, frozenset):
+        return type(value)(redact(item, name) for item in value)
+    if type(value) is bytes:
+        return redacted(value.decode("latin-1"), name).encode("latin-1")
+    entry = entry_of(type(value))
+    if entry is None or isinstance(entry, EnumClass):
+        return value
+    return entry.restore({field: redact(item, field) for field, item in entry.content(value).items()})
+
+
+def _texts(value: Any, place: Place, name: str) -> Iterator[tuple[Place, str, bytes]]:
+    """Every text in `value`, with its place and the nearest name above it.
+
+    A key stands at the place of its dict: a path must not show what may be a credential.
+    """
+    kind = type(value)
+    if kind is str:
+        yield place, name, value.encode()
+    elif kind is bytes:
+        yield place, name, value
+    elif kind is dict:
+        for key, item in value.items():
+            yield from _texts(key, place, "")
+            yield from _texts(item, (place, step_to(key)), key if type(key) is str else "")
+    elif kind in (list, tuple):
+        for index, item in enumerate(value):
+            yield from _texts(item, (place, index), name)
+    elif kind in (set, frozenset):
+        for item in value:
+            yield from _texts(item, (place, SET_ITEM), name)
+    else:
+        entry = entry_of(kind)
+        if entry is not None and not isinstance(entry, EnumClass):
+            yield from _texts(entry.content(value), place, name)
