@@ -6,6 +6,7 @@ infinities, lone surrogates, subclasses, live handles, objects reachable by two 
 200 containers, and what looks like a credential.
 """
 
+import hashlib
 from typing import Any
 
 from checkpoints.codec.decoding import unpacked
@@ -23,6 +24,7 @@ __all__ = [
     "SecretRef",
     "decode",
     "encode",
+    "fingerprint",
     "freeze",
     "redact",
     "register",
@@ -43,6 +45,14 @@ def decode(body: bytes, *, what: str = "value", max_bytes: int = MAX_BYTES) -> A
     `max_bytes` bounds what a body may decompress to; more is Corrupt.
     """
     return unpacked(unframed(body, what=what, max_bytes=max_bytes), what=what)
+
+
+def fingerprint(value: object, path: str = "value") -> bytes:
+    """SHA-256 that equal values of equal types share, in every build. Raises Unencodable.
+
+    The bytes of `encode` do not do for this: they depend on the order of dicts and on zstd's version.
+    """
+    return hashlib.sha256(Walk(ordered=True).packed(value, root(path))).digest()
 
 
 def roundtrip(value: object, path: str = "state") -> Any:

@@ -20,6 +20,7 @@ from checkpoints.errors import Unencodable
 MAX_DEPTH = 200
 
 pack = msgspec.msgpack.Encoder().encode
+_pack_ordered = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 def packed(value: object, path: str = "state") -> bytes:
@@ -33,11 +34,14 @@ class Walk:
     The values must stay alive as long as the walk.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, ordered: bool = False) -> None:
+        """`ordered`: sort the keys of dicts, so that equal values have equal bytes."""
+        self.ordered = ordered
+        self.pack = _pack_ordered if ordered else pack
         self.seen: dict[int, Place] = {}
 
     def packed(self, value: object, place: Place, depth: int = 0) -> bytes:
-        return pack(self.tree(value, place, depth))
+        return self.pack(self.tree(value, place, depth))
 
     def tree(self, value: object, place: Place, depth: int) -> object:
         """What msgspec shall write for `value`."""
@@ -49,13 +53,13 @@ class Walk:
         if entry is None:
             raise Unencodable(render(place), reason(value))
         if isinstance(entry, EnumClass):
-            return Ext(tags.ENUM, pack([entry.name, entry.label(value)]))
+            return Ext(tags.ENUM, self.pack([entry.name, entry.label(value)]))
         self.enter(value, place, depth, shareable=entry.frozen)
         try:
             content = entry.content(value)
         except ValueError as error:
             raise Unencodable(render(place), str(error)) from None
-        return Ext(tags.OBJECT, pack([entry.name, self.entries(content, place, depth)]))
+        return Ext(tags.OBJECT, self.pack([entry.name, self.entries(content, place, depth)]))
 
     def enter(self, value: object, place: Place, depth: int, *, shareable: bool) -> None:
         if depth >= MAX_DEPTH:
@@ -81,8 +85,8 @@ class Walk:
 
     def sorted_items(self, values: set[Any] | frozenset[Any], place: Place, depth: int) -> bytes:
         """Sets have no order of their own: the order of bytes makes equal sets equal on disk."""
-        each = sorted(pack(self.tree(value, (place, SET_ITEM), depth + 1)) for value in values)
-        return pack([msgspec.Raw(item) for item in each])
+        each = sorted(self.pack(self.tree(value, (place, SET_ITEM), depth + 1)) for value in values)
+        return self.pack([msgspec.Raw(item) for item in each])
 
 
 def _as_it_is(walk: Walk, value: object, place: Place, depth: int) -> object:
@@ -123,7 +127,7 @@ def _list(walk: Walk, value: list[Any], place: Place, depth: int) -> list[object
 
 def _tuple(walk: Walk, value: tuple[Any, ...], place: Place, depth: int) -> Ext:
     walk.enter(value, place, depth, shareable=True)
-    return Ext(tags.TUPLE, pack(walk.items(value, place, depth)))
+    return Ext(tags.TUPLE, walk.pack(walk.items(value, place, depth)))
 
 
 def _set(walk: Walk, value: set[Any], place: Place, depth: int) -> Ext:
@@ -140,11 +144,13 @@ def _dict(walk: Walk, value: dict[Any, Any], place: Place, depth: int) -> object
     walk.enter(value, place, depth, shareable=False)
     if all(type(key) is str for key in value):
         return walk.entries(value, place, depth)
-    pairs: list[object] = []
+    pairs = []
     for key, item in value.items():
         inside = (place, step_to(key))
-        pairs += (walk.tree(key, inside, depth + 1), walk.tree(item, inside, depth + 1))
-    return Ext(tags.PAIRS, pack(pairs))
+        pairs.append((walk.packed(key, inside, depth + 1), walk.packed(item, inside, depth + 1)))
+    if walk.ordered:
+        pairs.sort()
+    return Ext(tags.PAIRS, walk.pack([msgspec.Raw(data) for pair in pairs for data in pair]))
 
 
 def _moment(tag: int) -> Callable[[Walk, Any, Place, int], Ext]:
@@ -153,7 +159,7 @@ def _moment(tag: int) -> Callable[[Walk, Any, Place, int], Ext]:
             zone = zone_label(value.tzinfo)
         except ValueError as error:
             raise Unencodable(render(place), str(error)) from None
-        return Ext(tag, pack([value.replace(tzinfo=None).isoformat(), value.fold, zone]))
+        return Ext(tag, walk.pack([value.replace(tzinfo=None).isoformat(), value.fold, zone]))
 
     return encode
 
@@ -163,7 +169,7 @@ def _date(walk: Walk, value: date, place: Place, depth: int) -> Ext:
 
 
 def _timedelta(walk: Walk, value: timedelta, place: Place, depth: int) -> Ext:
-    return Ext(tags.TIMEDELTA, pack([value.days, value.seconds, value.microseconds]))
+    return Ext(tags.TIMEDELTA, walk.pack([value.days, value.seconds, value.microseconds]))
 
 
 def _uuid(walk: Walk, value: UUID, place: Place, depth: int) -> Ext:

@@ -48,7 +48,8 @@ class DataClass:
     """A dataclass; a field added since the value was saved takes its default."""
 
     def __init__(self, name: str, cls: type) -> None:
-        if cls.__new__ is not object.__new__:  # type: ignore[comparison-overlap]
+        make: object = cls.__new__
+        if make is not object.__new__:
             raise TypeError(f"{cls.__qualname__} has contents besides its fields: it extends a built-in type")
         self.name = name
         self.cls = cls

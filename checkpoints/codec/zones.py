@@ -15,8 +15,9 @@ def zone_label(zone: tzinfo | None) -> object:
     if type(zone) is timezone:
         offset, *name = zone.__getinitargs__()  # type: ignore[attr-defined]
         return [offset // _MICROSECOND, *name]
-    if type(zone) is ZoneInfo and zone.key is not None and ZoneInfo(zone.key) is zone:
-        return zone.key
+    key: str | None = zone.key if type(zone) is ZoneInfo else None  # None too for a zone read from a file
+    if key is not None and ZoneInfo(key) is zone:
+        return key
     raise ValueError("has a time zone that cannot be restored exactly: use UTC, a fixed offset or zoneinfo.ZoneInfo")
 
 

@@ -26,7 +26,8 @@ def redacted(text: str, name: str = "") -> str:
     if name and is_secret_name(name) and looks_random(data):
         return f"[redacted: {NAMED.name}]"
     spans = sorted((*match.span(rule.secret), rule.name) for rule, match in _matches(data))
-    pieces, reached = [], 0
+    pieces: list[bytes] = []
+    reached = 0
     for start, end, rule_name in spans:
         if start >= reached:
             pieces += (data[reached:start], f"[redacted: {rule_name}]".encode())
