@@ -36,9 +36,7 @@ def server_account(data: Path) -> Account | None:
         except KeyError:
             continue
     raise EmbeddedError(
-        "PostgreSQL does not run as root, and this system has no account named "
-        + " or ".join(CANDIDATES)
-        + "."
+        "PostgreSQL does not run as root, and this system has no account named " + " or ".join(CANDIDATES) + "."
     )
 
 

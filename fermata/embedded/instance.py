@@ -47,9 +47,9 @@ class Instance:
 
     @property
     def sockets(self) -> Path:
-        """The folder of the servers' sockets, short enough for a socket's address."""
+        """The folder of the servers' sockets: short enough, and without what separates hosts in a URL of libpq's."""
         near = self.servers / "run"
-        if len(os.fsencode(near / "postgres")) <= LONGEST_SOCKET_FOLDER:
+        if len(os.fsencode(near / "postgres")) <= LONGEST_SOCKET_FOLDER and "," not in str(near):
             return near
         digest = hashlib.sha256(os.fsencode(self.home)).hexdigest()[:16]
         return Path(f"/tmp/fermata-{os.getuid()}-{digest}")  # noqa: S108 (its owner is checked at each start)

@@ -50,8 +50,7 @@ def postgres_server(instance: Instance) -> Server:
     programs = copy_of_postgres(instance.servers) if account else postgres_programs()
     data = data_folder(instance)
     env = _environment()
-    # The list of folders is split at commas; in double quotes a folder's own comma survives.
-    sockets = '"' + str(instance.postgres_socket_folder).replace('"', '""') + '"'
+    sockets = '"' + str(instance.postgres_socket_folder).replace('"', '""') + '"'  # an item of a list
     options = {
         "listen_addresses": "",
         "unix_socket_directories": sockets,

@@ -19,9 +19,7 @@ def main(arguments: list[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("up", help="run everything in the foreground, at 127.0.0.1:PORT (8000)")
     commands.add_parser("stop", help="stop the instance of FERMATA_HOME, and what a kill has left of it")
-    services = commands.add_parser(
-        "run-with-services", help="run a command with services in a temporary home"
-    )
+    services = commands.add_parser("run-with-services", help="run a command with services in a temporary home")
     services.add_argument("argv", nargs=argparse.REMAINDER, metavar="-- COMMAND ...")
     chosen = parser.parse_args(arguments)
     os.chdir(CHECKOUT)

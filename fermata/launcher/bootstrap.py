@@ -64,9 +64,7 @@ def _make_environment() -> None:
     if PYTHON.exists() and subprocess.run(probe, capture_output=True, check=False).returncode == 0:
         return
     if importlib.util.find_spec("ensurepip") is None:
-        sys.exit(
-            "Python's venv module is incomplete here: install it (`apt install python3-venv` on Debian)."
-        )
+        sys.exit("Python's venv module is incomplete here: install it (`apt install python3-venv` on Debian).")
     print("Making the virtual environment .venv", flush=True)
     subprocess.run([sys.executable, "-m", "venv", "--clear", str(ENVIRONMENT)], check=True)
 

@@ -103,6 +103,8 @@ class Child:
             found = self.program.socket.stat()
         except FileNotFoundError:
             return self._socket is not None
+        if time.time() - found.st_ctime < 1:  # its permissions are set a moment after it appears
+            return False
         now = (found.st_ino, found.st_ctime_ns)
         self._socket = self._socket or now
         return now != self._socket

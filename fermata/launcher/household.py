@@ -63,7 +63,7 @@ class Household:
         _stop(self._servers, grace=SERVERS_GRACE, hurry=lambda: False)
 
     def start_server(self, server: Server) -> None:
-        """Start it and wait until it answers. Raises LauncherError with its last words if it does not."""
+        """Start it and wait until it answers. Raises LauncherError if it does not."""
         child = self._child(server.program)
         self._servers.append(child)
         child.start()
@@ -71,7 +71,7 @@ class Household:
         while not server.ready():
             self.tick()
             if child.failures or time.monotonic() > deadline:
-                raise LauncherError(f"{child.program.name} does not start: {self._last_words(child)}")
+                raise LauncherError(f"{child.program.name} does not start; its log is {child.log.path}.")
         if server.after_start:
             server.after_start()
 

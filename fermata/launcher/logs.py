@@ -18,7 +18,7 @@ COLUMN = 8
 
 class Log:
     def __init__(self, path: Path, *, echo: bool) -> None:
-        self._path = path
+        self.path = path
         self._prefix = path.stem.ljust(COLUMN)
         self._echo = echo
         self._position = path.stat().st_size if path.exists() else 0
@@ -27,12 +27,12 @@ class Log:
 
     def open(self) -> BinaryIO:
         """For a program to write to. In append mode, so that the file can be cut short under it."""
-        return open(self._path, "ab", opener=lambda path, flags: os.open(path, flags, 0o600))
+        return open(self.path, "ab", opener=lambda path, flags: os.open(path, flags, 0o600))
 
     def show_new(self) -> None:
         """Show what was written since the last call, in whole lines; empty the file if it is too large."""
         try:
-            with self._path.open("rb") as file:
+            with self.path.open("rb") as file:
                 file.seek(self._position)
                 added = file.read()
         except FileNotFoundError:
@@ -44,14 +44,14 @@ class Log:
                 say(f"{self._prefix} | {line.decode(errors='replace')}")
         if self._position > LARGEST:
             with suppress(OSError):  # a full disk must not halt the supervisor
-                shutil.copyfile(self._path, self._path.with_suffix(".log.1"))
-            os.truncate(self._path, 0)
+                shutil.copyfile(self.path, self.path.with_suffix(".log.1"))
+            os.truncate(self.path, 0)
             self._position = self._started = 0
 
     def last_line(self) -> str:
         """The last line that says something since the supervisor began; empty if there is none."""
         try:
-            with self._path.open("rb") as file:
+            with self.path.open("rb") as file:
                 file.seek(self._started)
                 written = file.read().decode(errors="replace")
         except FileNotFoundError:

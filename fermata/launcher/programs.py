@@ -33,9 +33,7 @@ def programs(instance: Instance, port: int) -> Sequence[Program]:
         _program("web", web, env),
         _program("worker", _celery_worker("runs", "--pool", pool, "--concurrency", concurrency), env),
         _program("sweeper", _celery_worker("sweeper", "--pool", "solo"), env),
-        _program(
-            "beat", [*_CELERY, "beat", "--schedule", str(instance.home / "beat-schedule"), "--pidfile="], env
-        ),
+        _program("beat", [*_CELERY, "beat", "--schedule", str(instance.home / "beat-schedule"), "--pidfile="], env),
     ]
 
 

@@ -62,9 +62,7 @@ def _home(instance: Instance, port: int) -> Iterator[None]:
         where = ""
         if taken.holder and taken.holder.port:
             where = f" at http://127.0.0.1:{taken.holder.port} (process {taken.holder.pid})"
-        raise LauncherError(
-            f"Fermata is already running in {instance.home}{where}; `make stop` stops it."
-        ) from None
+        raise LauncherError(f"Fermata is already running in {instance.home}{where}; `make stop` stops it.") from None
 
 
 def _raise_descriptor_limit() -> None:
