@@ -13,6 +13,7 @@ from fermata.embedded.instance import current_instance
 from fermata.embedded.urls import broker_url, database_url, secret_key
 
 env = Env()
+HOME = current_instance().home
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 # --- where it runs ---------------------------------------------------------------------------------------------
@@ -165,7 +166,6 @@ USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
 STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False

@@ -1,5 +1,6 @@
 """Every route."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
@@ -22,6 +23,9 @@ urlpatterns = [
     path("", include("runs.urls")),
     path("", include("approvals.audit.urls")),
 ]
+
+if not settings.PRODUCTION:
+    urlpatterns.append(path("examples/", include("examples.urls")))
 
 handler400 = handlers.bad_request
 handler403 = handlers.forbidden
