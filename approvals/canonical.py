@@ -7,7 +7,7 @@ what runs are the same bytes.
 import json
 from decimal import Decimal
 from math import isfinite
-from typing import Any, NoReturn
+from typing import Any
 
 from runs.strictjson import MAX_DEPTH, Finding, NotStrictJSON, escape, loads
 
@@ -30,14 +30,23 @@ def form(text: str) -> str:
     return _dumps(parse(text), "", 0)
 
 
+def wrong_text(text: str) -> list[str]:
+    """What keeps `text` from being stored and shown as it is: NUL, half a surrogate pair."""
+    try:
+        dumps(text)
+    except NotStrictJSON as error:
+        return [finding.detail for finding in error.findings]
+    return []
+
+
 def _dumps(value: Any, at: str, depth: int) -> str:
     if depth > MAX_DEPTH:
-        _refuse(at, f"is nested deeper than {MAX_DEPTH} levels", "too_deep")
+        raise _refusal(at, f"is nested deeper than {MAX_DEPTH} levels", "too_deep")
     kind = type(value)
     if kind is dict:
         for key in value:
             if type(key) is not str:
-                _refuse(at, f"has the key {key!r}, which is not a string", "not_json")
+                raise _refusal(at, f"has the key {key!r}, which is not a string", "not_json")
         items = (f"{json.dumps(key)}:{_dumps(value[key], f'{at}/{escape(key)}', depth + 1)}" for key in sorted(value))
         return "{" + ",".join(items) + "}"
     if kind is list:
@@ -48,8 +57,8 @@ def _dumps(value: Any, at: str, depth: int) -> str:
         return repr(value)
     if isinstance(value, Decimal) and value.is_finite():
         return str(value)
-    _refuse(at, f"is a {kind.__name__} that JSON cannot hold exactly", "not_json")
+    raise _refusal(at, f"is a {kind.__name__} that JSON cannot hold exactly", "not_json")
 
 
-def _refuse(pointer: str, detail: str, code: str) -> NoReturn:
-    raise NotStrictJSON((Finding(pointer, detail, code),))
+def _refusal(pointer: str, detail: str, code: str) -> NotStrictJSON:
+    return NotStrictJSON((Finding(pointer, detail, code),))

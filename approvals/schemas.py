@@ -1,7 +1,7 @@
 """Checking arguments against a JSON Schema (draft 2020-12) that an agent sent: hostile until proven otherwise.
 
-A schema may be 32 kB and 20 levels deep, refers only into itself, has its patterns run by RE2 (linear time) and is given
-a budget of keyword checks, so that no schema can hold a web worker. Defaults are never applied.
+A schema may be 32 kB and 20 levels deep, refers only into itself, has its patterns run by RE2 (linear time) and is
+given a budget of keyword checks, so that no schema can hold a web worker. Defaults are never applied.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -31,8 +31,10 @@ _spent: ContextVar[list[int]] = ContextVar("spent")
 _UNSUPPORTED = frozenset({"$dynamicRef", "$dynamicAnchor", "$id", "$recursiveRef", "$vocabulary"})
 _LITERALS = frozenset({"const", "enum", "default", "examples"})
 _SUBSCHEMAS = frozenset(
-    "additionalProperties allOf anyOf contains else if items not oneOf prefixItems propertyNames then unevaluatedItems "
-    "unevaluatedProperties".split()
+    {
+        *("additionalProperties", "allOf", "anyOf", "contains", "else", "if", "items", "not", "oneOf"),
+        *("prefixItems", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
+    }
 )
 _MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 

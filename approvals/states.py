@@ -60,9 +60,7 @@ TRANSITIONS: dict[ApprovalStatus, frozenset[ApprovalStatus]] = {
 GRANT_TRANSITIONS: dict[GrantStatus, frozenset[GrantStatus]] = {
     GrantStatus.READY: frozenset({GrantStatus.SPENT, GrantStatus.REVOKED, GrantStatus.VOID, GrantStatus.LAPSED}),
     GrantStatus.SPENT: frozenset({GrantStatus.SUCCEEDED, GrantStatus.FAILED, GrantStatus.IN_DOUBT}),
-    GrantStatus.IN_DOUBT: frozenset(
-        {GrantStatus.SUCCEEDED, GrantStatus.FAILED, GrantStatus.SPENT, GrantStatus.LAPSED}
-    ),
+    GrantStatus.IN_DOUBT: frozenset({GrantStatus.SUCCEEDED, GrantStatus.FAILED, GrantStatus.SPENT, GrantStatus.LAPSED}),
     GrantStatus.REVOKED: frozenset(),
     GrantStatus.VOID: frozenset(),
     GrantStatus.LAPSED: frozenset(),

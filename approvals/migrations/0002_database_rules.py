@@ -1,4 +1,4 @@
-"""What the database itself holds: the moves of approvals and grants, what never changes, and that every outcome is told.
+"""What the database itself holds: the moves of approvals and grants, what never changes, that every outcome is told.
 
 tests/approvals/test_states.py compares the two tables of moves with those of approvals/states.py.
 """
@@ -69,7 +69,8 @@ BEGIN
             USING ERRCODE = 'check_violation', CONSTRAINT = 'approvals_approval_has_its_decision';
     END IF;
     IF NEW.kind = 'action' AND (NEW.status IN ('approved', 'edited')) IS DISTINCT FROM
-        EXISTS (SELECT 1 FROM approvals_grant WHERE approval_id = NEW.id AND action = NEW.action AND args = NEW.args) THEN
+        EXISTS (SELECT 1 FROM approvals_grant WHERE approval_id = NEW.id AND action = NEW.action AND args = NEW.args)
+    THEN
         RAISE EXCEPTION 'approval % is % with the wrong grant', NEW.id, NEW.status
             USING ERRCODE = 'check_violation', CONSTRAINT = 'approvals_approval_has_its_grant';
     END IF;

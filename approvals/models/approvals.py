@@ -47,6 +47,9 @@ class Approval(models.Model):
     asked = models.TextField(help_text="What the agent wished for beyond the policies, as canonical JSON text.")
     requirements = models.TextField(help_text="The effective policy, as canonical JSON text.")
     pools = ArrayField(models.CharField(max_length=160), help_text="Whose people may vote: team, group:NAME.")
+    wanted = ArrayField(
+        models.CharField(max_length=160), help_text="Of whom the agent asked for somebody: group:NAME, person:ID."
+    )
     grant_life = models.DurationField()
     created_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -57,9 +60,7 @@ class Approval(models.Model):
     )
     claimed_by = models.ForeignKey(PERSON, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     claimed_until = models.DateTimeField(null=True, blank=True)
-    supersedes = models.OneToOneField(
-        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="successor"
-    )
+    supersedes = models.OneToOneField("self", on_delete=models.PROTECT, null=True, blank=True, related_name="successor")
 
     class Meta:
         ordering = (F("expires_at").asc(nulls_last=True), "created_at", "id")
@@ -72,13 +73,9 @@ class Approval(models.Model):
             models.Index(
                 fields=("team", "-settled_at", "-id"), condition=~Q(status__in=sorted(OPEN)), name="approvals_settled"
             ),
-            models.Index(
-                fields=("expires_at",), condition=Q(status=ApprovalStatus.PENDING), name="approvals_due"
-            ),
+            models.Index(fields=("expires_at",), condition=Q(status=ApprovalStatus.PENDING), name="approvals_due"),
             models.Index(fields=("held_until",), condition=Q(status=ApprovalStatus.HELD), name="approvals_held"),
-            models.Index(
-                fields=("claimed_until",), condition=Q(claimed_until__isnull=False), name="approvals_claimed"
-            ),
+            models.Index(fields=("claimed_until",), condition=Q(claimed_until__isnull=False), name="approvals_claimed"),
             models.Index(fields=("run", "created_at"), name="approvals_of_run"),
             models.Index(fields=("agent",), condition=Q(status__in=sorted(OPEN)), name="approvals_open_of_agent"),
             models.Index(

@@ -46,7 +46,9 @@ class StepUp(models.Model):
     class Meta:
         db_table = "approvals_step_up"
         indexes = (
-            models.Index(fields=("approval", "person"), condition=Q(used_at__isnull=True), name="approvals_step_up_unused"),
+            models.Index(
+                fields=("approval", "person"), condition=Q(used_at__isnull=True), name="approvals_step_up_unused"
+            ),
         )
 
     def __str__(self) -> str:

@@ -35,7 +35,9 @@ class PolicyVersion(models.Model):
     policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="versions")
     number = models.PositiveIntegerField()
     agents = ArrayField(models.CharField(max_length=80), default=list, blank=True)
-    tools = ArrayField(models.CharField(max_length=128), default=list, blank=True, help_text="Names, or prefixes ending in *.")
+    tools = ArrayField(
+        models.CharField(max_length=128), default=list, blank=True, help_text="Names, or prefixes ending in *."
+    )
     risk_at_least = models.CharField(max_length=6, choices=Risk.choices, blank=True)
     condition = models.TextField(blank=True, help_text="JSON Schema over the arguments; empty matches all.")
     quorum = models.TextField()

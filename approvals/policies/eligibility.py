@@ -41,7 +41,9 @@ class Electorate:
 
     def holds_seat(self, person: int) -> bool:
         """Whether the person is in a pool that a policy names (a pool that only the agent names gives no right)."""
-        return person not in self.requesters and not self.pools.get(person, NO_POOLS).isdisjoint(self.requirements.pools)
+        return person not in self.requesters and not self.pools.get(person, NO_POOLS).isdisjoint(
+            self.requirements.pools
+        )
 
     def seat_lent_to(self, person: int) -> int | None:
         """Somebody with a seat for whom the person may vote."""
@@ -64,9 +66,7 @@ class Electorate:
         return self.requirements.one_suffices and all(self.fills(seat, people) for seat in self.requirements.seats)
 
 
-def electorate(
-    approval: Approval, *, requirements: Requirements, people: Collection[int], at: datetime
-) -> Electorate:
+def electorate(approval: Approval, *, requirements: Requirements, people: Collection[int], at: datetime) -> Electorate:
     """Read the rights of `people` (user ids), and of those who delegated to them, at the moment `at`."""
     givers: dict[int, tuple[int, ...]] = {}
     for taker, giver in (
@@ -139,7 +139,9 @@ def people_of(vote: Vote) -> tuple[int, ...]:
 def describe(pools: Collection[str]) -> str:
     """Pools for people to read: `the team's reviewers or finance`."""
     ids = [pool.removeprefix("person:") for pool in pools if pool.startswith("person:")]
-    people = {person_pool(user.pk): user.get_full_name() or user.get_username() for user in User.objects.filter(pk__in=ids)}
+    people = {
+        person_pool(user.pk): user.get_full_name() or user.get_username() for user in User.objects.filter(pk__in=ids)
+    }
     words = {TEAM: "the team's reviewers", **people}
     return " or ".join(words.get(pool, pool.partition(":")[2]) for pool in sorted(pools))
 

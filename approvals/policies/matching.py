@@ -154,7 +154,11 @@ def _rule(version: PolicyVersion) -> Rule:
         risk_at_least=Risk(version.risk_at_least) if version.risk_at_least else None,
         condition=version.condition,
         seats=tuple(
-            Seat(policy=policy, pools=(TEAM if part["group"] is None else group_pool(part["group"]),), count=part["count"])
+            Seat(
+                policy=policy,
+                pools=(TEAM if part["group"] is None else group_pool(part["group"]),),
+                count=part["count"],
+            )
             for part in canonical.parse(version.quorum)
         ),
         stages=tuple(

@@ -75,6 +75,11 @@ class Requirements:
         return frozenset(pool for seat in self.seats if seat.policy for pool in seat.pools)
 
     @property
+    def wanted(self) -> frozenset[str]:
+        """The pools of which the agent itself asked for somebody."""
+        return frozenset(pool for seat in self.seats if not seat.policy for pool in seat.pools)
+
+    @property
     def one_suffices(self) -> bool:
         """Whether a single vote can meet every count."""
         return self.approvers == 1 and all(seat.count == 1 for seat in self.seats)

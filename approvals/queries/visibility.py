@@ -48,7 +48,8 @@ def givers_of(user: User) -> list[int]:
 def pools_of(user: User) -> list[str]:
     """The group pools that the person is in, and those of the people who delegated to them."""
     people = [user.pk, *givers_of(user)]
-    return sorted(group_pool(name) for name in Group.objects.filter(user__in=people).values_list("name", flat=True).distinct())
+    names = Group.objects.filter(user__in=people).values_list("name", flat=True).distinct()
+    return sorted(group_pool(name) for name in names)
 
 
 def _lent(user: User) -> Q:

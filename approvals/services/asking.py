@@ -14,7 +14,6 @@ from approvals.errors import InvalidAsk, TooManyPending
 from approvals.policies import Asked, Requirements
 from approvals.states import Risk, Verdict
 from runs.engine.tools import NAME
-from runs.strictjson import NotStrictJSON
 
 MAX_KEY = 200
 MAX_TITLE = 200
@@ -85,9 +84,7 @@ def prepare(asks: Sequence[Ask], *, run: RunFacts) -> PreparedAsks:
     if queries.count_open(agent_id=run.agent_id) + len(asks) > settings.FERMATA_PENDING_CAP:
         raise TooManyPending(agent=run.agent, cap=settings.FERMATA_PENDING_CAP)
     rules = policies.rules_of(run.team_id)
-    return PreparedAsks(
-        run=run, asks=tuple(_prepared(ask, f"/{index}", rules, run) for index, ask in enumerate(asks))
-    )
+    return PreparedAsks(run=run, asks=tuple(_prepared(ask, f"/{index}", rules, run) for index, ask in enumerate(asks)))
 
 
 def _prepared(ask: Ask, at: str, rules: Sequence[policies.Rule], run: RunFacts) -> PreparedAsk:
@@ -138,19 +135,10 @@ def _errors(ask: Ask) -> list[tuple[str, str]]:
             errors.append((f"/{field}", "must be more than nothing and at most ten years"))
     known = set(Group.objects.filter(name__in=ask.groups).values_list("name", flat=True))
     errors += [
-        (f"/reviewers/groups/{index}", "is no group here")
-        for index, name in enumerate(ask.groups)
-        if name not in known
+        (f"/reviewers/groups/{index}", "is no group here") for index, name in enumerate(ask.groups) if name not in known
     ]
     errors += [(f"/args_schema{path}", message) for path, message in schemas.schema_errors(ask.args_schema)]
     errors += [(f"/args{path}", message) for path, message in schemas.errors_in(ask.args, "{}")]
-    errors += [(f"/{field}", message) for field in ("key", "title", "description") for message in _text(getattr(ask, field))]
+    for field in ("key", "title", "description"):
+        errors += [(f"/{field}", message) for message in canonical.wrong_text(getattr(ask, field))]
     return errors
-
-
-def _text(text: str) -> list[str]:
-    try:
-        canonical.dumps(text)
-    except NotStrictJSON as error:
-        return [finding.detail for finding in error.findings]
-    return []

@@ -60,12 +60,12 @@ class Case:
             review=review,
         )
 
-    def record(self, type: EventType, actor: str, body: dict[str, Any], *, person_id: int | None = None) -> None:
+    def record(self, event: EventType, actor: str, body: dict[str, Any], *, person_id: int | None = None) -> None:
         """Write an event into the approval's chain."""
         audit.append(
             self.cursor,
             chain=f"approval:{self.approval.pk}",
-            type=type,
+            type=event,
             actor=actor,
             team_id=self.approval.team_id,
             person_id=person_id,

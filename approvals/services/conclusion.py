@@ -24,7 +24,9 @@ WITH settled AS (
     SELECT id, %(outcome)s, revision, action, args, %(message)s, %(by)s, requirements::json ->> 'policies', settled_at
     FROM settled
 ), granted AS (
-    INSERT INTO approvals_grant (approval_id, status, action, args, expires_at, created_at, spent_key, outcome, observed)
+    INSERT INTO approvals_grant (
+        approval_id, status, action, args, expires_at, created_at, spent_key, outcome, observed
+    )
     SELECT id, 'ready', action, args, settled_at + grant_life, settled_at, '', '', true FROM settled WHERE %(grants)s
 )
 SELECT team_id, run_id, turn, key, tool, revision, action, args, settled_at FROM settled

@@ -1,4 +1,4 @@
-"""In doubt: a call was started and nobody knows whether it happened. A person says so, and the run goes on from there."""
+"""In doubt: a call was started and nobody knows whether it happened. A person says so, and the run goes on."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,13 +33,13 @@ WHERE run_id = %s AND turn = %s AND key = %s AND kind = 'in_doubt' AND generatio
 """
 INSERT = """
 INSERT INTO approvals_approval (
-    id, team_id, agent_id, run_id, kind, turn, key, generation, status, tool, tool_version, target, revision, args, action,
-    review, snapshot_digest, title, description, risk, allowed, args_schema, asked, requirements, pools, grant_life,
-    created_at, safe_at
+    id, team_id, agent_id, run_id, kind, turn, key, generation, status, tool, tool_version, target, revision, args,
+    action, review, snapshot_digest, title, description, risk, allowed, args_schema, asked, requirements, pools, wanted,
+    grant_life, created_at, safe_at
 ) VALUES (
     %(id)s, %(team)s, %(agent)s, %(run)s, 'in_doubt', %(turn)s, %(key)s, %(generation)s, 'pending', %(tool)s, '',
     %(target)s, 1, %(args)s, %(action)s, %(review)s, '', %(title)s, '', %(risk)s, %(allowed)s, '{}', %(asked)s,
-    %(requirements)s, %(pools)s, interval '0', fermata_now(), %(safe_at)s
+    %(requirements)s, %(pools)s, '{}', interval '0', fermata_now(), %(safe_at)s
 )
 """
 INSERT_REVISION = """
@@ -216,9 +216,7 @@ def _doubted_grant(case: Case) -> Grant | None:
     if step is None or step.grant_id is None:
         return None
     return (
-        Grant.objects.select_for_update(no_key=True)
-        .filter(approval=step.grant_id, status=GrantStatus.IN_DOUBT)
-        .first()
+        Grant.objects.select_for_update(no_key=True).filter(approval=step.grant_id, status=GrantStatus.IN_DOUBT).first()
     )
 
 

@@ -15,7 +15,7 @@ from approvals.models import Grant
 from approvals.services.deciding import deciding, retry_deadlocks
 from approvals.states import GrantStatus
 from runs.hooks import Cursor
-from runs.principals import AgentPrincipal, Person, Principal
+from runs.principals import AgentPrincipal, Principal
 from runs.queries import may_operate
 
 READ = """
@@ -127,9 +127,7 @@ def revoke(*, approval_id: UUID, by: Principal, reason: str) -> Grant:
     with deciding(approval_id, by=by, attempt="revoke") as case:
         if isinstance(by, AgentPrincipal):
             raise NotEligible(approval_id, "An agent cannot revoke a grant; it can leave it unspent.")
-        if not may_operate(by, case.approval.run) and (
-            why := case.electorate([by.user.pk]).why_not(by.user.pk)
-        ):
+        if not may_operate(by, case.approval.run) and (why := case.electorate([by.user.pk]).why_not(by.user.pk)):
             raise NotEligible(approval_id, why)
         grant = Grant.objects.select_for_update(no_key=True).filter(approval=approval_id).first()
         if grant is None:
@@ -153,11 +151,11 @@ def _lock(cursor: Cursor, approval_id: UUID) -> _Locked:
     return _Locked(*row)
 
 
-def _record(cursor: Cursor, approval_id: UUID, grant: _Locked, type: EventType, body: dict[str, Any]) -> None:
+def _record(cursor: Cursor, approval_id: UUID, grant: _Locked, event: EventType, body: dict[str, Any]) -> None:
     audit.append(
         cursor,
         chain=f"approval:{approval_id}",
-        type=type,
+        type=event,
         actor=f"agent:{grant.agent_id}",
         team_id=grant.team_id,
         body={

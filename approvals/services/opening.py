@@ -24,14 +24,14 @@ FOR NO KEY UPDATE OF a
 """
 INSERT_APPROVAL = """
 INSERT INTO approvals_approval (
-    id, team_id, agent_id, run_id, kind, turn, key, generation, status, tool, tool_version, target, revision, args, action,
-    review, snapshot_digest, title, description, risk, allowed, args_schema, asked, requirements, pools, grant_life,
-    created_at, expires_at, supersedes_id
+    id, team_id, agent_id, run_id, kind, turn, key, generation, status, tool, tool_version, target, revision, args,
+    action, review, snapshot_digest, title, description, risk, allowed, args_schema, asked, requirements, pools, wanted,
+    grant_life, created_at, expires_at, supersedes_id
 )
 SELECT %(id)s, %(team)s, %(agent)s, %(run)s, 'action', %(turn)s, %(key)s, %(generation)s, 'pending', %(tool)s,
-    %(tool_version)s, %(target)s, 1, %(args)s, %(action)s, %(review)s, %(snapshot)s, %(title)s, %(description)s, %(risk)s,
-    %(allowed)s, %(args_schema)s, %(asked)s, %(requirements)s, %(pools)s, %(grant_life)s, at, at + %(deadline)s::interval,
-    %(supersedes)s
+    %(tool_version)s, %(target)s, 1, %(args)s, %(action)s, %(review)s, %(snapshot)s, %(title)s, %(description)s,
+    %(risk)s, %(allowed)s, %(args_schema)s, %(asked)s, %(requirements)s, %(pools)s, %(wanted)s, %(grant_life)s,
+    at, at + %(deadline)s::interval, %(supersedes)s
 FROM fermata_now() AS at
 """
 INSERT_REVISION = """
@@ -39,7 +39,6 @@ INSERT INTO approvals_revision (approval_id, number, args, action, review, requi
 VALUES (%(id)s, 1, %(args)s, %(action)s, %(review)s, %(requirements)s, '', fermata_now())
 """
 VOID_GRANT = "UPDATE approvals_grant SET status = 'void' WHERE approval_id = %s AND status = 'ready'"
-
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,7 @@ def open_approvals(
     ]
 
 
-def _open(
-    cursor: Cursor, item: PreparedAsk, run: RunFacts, *, turn: int, snapshot: str, generation: int
-) -> Opened:
+def _open(cursor: Cursor, item: PreparedAsk, run: RunFacts, *, turn: int, snapshot: str, generation: int) -> Opened:
     ask = item.ask
     requirements = item.requirements.to_text()
     action = digests.action_digest(
@@ -122,6 +119,7 @@ def _open(
         "asked": item.asked.to_text(),
         "requirements": requirements,
         "pools": sorted(item.requirements.pools),
+        "wanted": sorted(item.requirements.wanted),
         "grant_life": item.requirements.grant_life,
         "deadline": item.requirements.deadline,
         "supersedes": earlier[0] if earlier else None,

@@ -120,11 +120,11 @@ def _held(cursor: Cursor, run_id: UUID) -> bool:
     return cursor.fetchone() is not None
 
 
-def _record(cursor: Cursor, type: EventType, approval_id: UUID, *, team_id: int) -> None:
+def _record(cursor: Cursor, event: EventType, approval_id: UUID, *, team_id: int) -> None:
     audit.append(
         cursor,
         chain=f"approval:{approval_id}",
-        type=type,
+        type=event,
         actor=SYSTEM,
         team_id=team_id,
         body={"approval": str(approval_id), "message": "its time was over"},

@@ -24,7 +24,6 @@ from approvals.services.settling import NO_HOLD, already_decided, count
 from approvals.services.stepup import use_step_up
 from approvals.states import ApprovalKind, ApprovalStatus, Verdict
 from runs.principals import Person
-from runs.strictjson import NotStrictJSON
 
 MAX_MESSAGE = 10_000
 
@@ -84,7 +83,9 @@ def undo(*, approval_id: UUID, voter: User) -> Approval:
         if mine is None:
             raise NothingToUndo(approval_id)
         _void(mine)
-        case.record(EventType.VOTE_UNDONE, person.actor, {"person": voter.pk, "verdict": mine.verdict}, person_id=voter.pk)
+        case.record(
+            EventType.VOTE_UNDONE, person.actor, {"person": voter.pk, "verdict": mine.verdict}, person_id=voter.pk
+        )
         if case.approval.status == ApprovalStatus.HELD:
             case.change(status=ApprovalStatus.PENDING, held_until=None)
         if mine.verdict == Verdict.EDIT and len(votes) == 1:
@@ -106,10 +107,7 @@ def _check_words(case: Case, verdict: str, args: str | None, message: str) -> No
     elif not message.strip() and (verdict == Verdict.RESPOND or case.requirements.reason):
         errors.append(("message", "must say something"))
     else:
-        try:
-            canonical.dumps(message)
-        except NotStrictJSON as error:
-            errors += [("message", finding.detail) for finding in error.findings]
+        errors += [("message", wrong) for wrong in canonical.wrong_text(message)]
     if errors:
         raise VoteInvalid(case.approval.pk, errors)
 
