@@ -9,6 +9,7 @@ from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, validate
 
+from checkpoints.keys import parse_keys
 from fermata.embedded.instance import current_instance
 from fermata.embedded.urls import broker_url, database_url, secret_key
 
@@ -250,6 +251,13 @@ FERMATA_MAX_CRASHES = env.int("FERMATA_MAX_CRASHES", 5, validate=validate.Range(
 FERMATA_MAX_FAILURES = env.int("FERMATA_MAX_FAILURES", 5, validate=validate.Range(min=1, max=100))
 FERMATA_HOOKS = "approvals.hooks.RunHooks"
 FERMATA_SNAPSHOT_LIMIT = env.int("FERMATA_SNAPSHOT_LIMIT", 16 * 1024 * 1024)
+try:
+    FERMATA_SNAPSHOT_KEYS = parse_keys(env.str("FERMATA_SNAPSHOT_KEYS", ""))
+except ValueError as error:
+    raise ImproperlyConfigured(f"FERMATA_SNAPSHOT_KEYS: {error}") from None
+FERMATA_SNAPSHOT_ENCRYPTION_REQUIRED = env.bool("FERMATA_SNAPSHOT_ENCRYPTION_REQUIRED", False)
+if FERMATA_SNAPSHOT_ENCRYPTION_REQUIRED and not FERMATA_SNAPSHOT_KEYS:
+    raise ImproperlyConfigured("FERMATA_SNAPSHOT_ENCRYPTION_REQUIRED needs FERMATA_SNAPSHOT_KEYS")
 FERMATA_FAILPOINTS = env.bool("FERMATA_FAILPOINTS", False)
 if FERMATA_FAILPOINTS and PRODUCTION:
     raise ImproperlyConfigured("FERMATA_FAILPOINTS kills workers on purpose; it cannot be set in production")

@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand
+from django.db import transaction
 
 from runs.models import Agent, Role, Run, Team
 from runs.services.agents import create_agent
@@ -33,6 +34,13 @@ class Command(BaseCommand):
         if User.objects.exists() or Agent.objects.exists():
             self.stdout.write(f"Demo people and their passwords: {credentials}")
             return
+        with transaction.atomic():
+            lines = self._make(team, credentials)
+        self.stdout.write("\n".join(["Demo people (kept in the demo-credentials file):", *lines]))
+        self.stdout.write(f"Demo runs: {Run.objects.count()}, waiting in the inbox as soon as the worker is up.")
+
+    def _make(self, team: Team, credentials: Path) -> list[str]:
+        """Everything, in the caller's transaction; the passwords are on disk before it commits."""
         lines = []
         for name, roles, superuser in PEOPLE:
             password = secrets.token_urlsafe(12)
@@ -40,7 +48,6 @@ class Command(BaseCommand):
             lines.append(f"{name} {password}")
         agent, issued = create_agent(name="demo-agent", team=team)
         lines.append(f"demo-agent {issued.text}")
-        _write_privately(credentials, "\n".join(lines) + "\n")
         for order_id, amount in REFUNDS:
             start_run(
                 agent=agent,
@@ -48,8 +55,8 @@ class Command(BaseCommand):
                 input={"order_id": order_id, "amount": amount},
                 title=f"Refund for order {order_id}",
             )
-        self.stdout.write("\n".join(["Demo people (kept in the demo-credentials file):", *lines]))
-        self.stdout.write(f"Demo runs: {Run.objects.count()}, waiting in the inbox as soon as the worker is up.")
+        _write_privately(credentials, "\n".join(lines) + "\n")
+        return lines
 
 
 def _write_privately(path: Path, text: str) -> None:
