@@ -25,7 +25,7 @@ def erase_bodies(*, person_id: int, by: str) -> int:
 
 @transaction.atomic
 def _erase_batch(person_id: int, by: str) -> int:
-    bodies = AuditBody.objects.select_for_update(of=("self",)).filter(person=person_id).order_by("event")
+    bodies = AuditBody.objects.select_for_update(of=("self",)).filter(person=person_id).order_by("event_id")
     events = {body.event_id: body.event for body in bodies.select_related("event")[:BATCH]}
     if not events:
         return 0
