@@ -2,21 +2,23 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from fermata.embedded.instance import Instance
+from fermata.embedded.instance import CHECKOUT, Instance
 from fermata.embedded.leftovers import MARK
 from fermata.embedded.program import Program
+
+WITHOUT_ROOT_WARNING = "ignore:You're running the worker with superuser privileges"
+CELERY = ("celery", "--quiet", "-A", "fermata")
 
 
 def environment(instance: Instance) -> dict[str, str]:
     """The variables for everything that uses this instance's services."""
-    return {
-        **os.environ,
-        "FERMATA_HOME": str(instance.home),
-        MARK: str(instance.home),
-        "PYTHONUNBUFFERED": "1",
-    }
+    env = {**os.environ, "FERMATA_HOME": str(instance.home), MARK: str(instance.home), "PYTHONUNBUFFERED": "1"}
+    if env.pop("PYTHONDONTWRITEBYTECODE", None):
+        # It is meant for the source tree. Compiling everything at each start would double the time it takes.
+        env["PYTHONPYCACHEPREFIX"] = str(CHECKOUT / ".venv" / "pycache")
+    return env
 
 
 def manage(*arguments: str) -> Sequence[str]:
@@ -25,35 +27,26 @@ def manage(*arguments: str) -> Sequence[str]:
 
 def programs(instance: Instance, port: int) -> Sequence[Program]:
     """Web, the workers and beat, in the order in which they are started."""
-    env = environment(instance)
-    web = ["uvicorn", "fermata.asgi:application", "--host", "127.0.0.1", "--port", str(port)]
     pool = os.environ.get("FERMATA_WORKER_POOL") or "prefork"
     concurrency = os.environ.get("FERMATA_WORKER_CONCURRENCY") or "2"
+    address = ("--host", "127.0.0.1", "--port", str(port), "--no-access-log")
+    schedule = instance.home / "beat-schedule"
+    modules = {
+        "web": ("uvicorn", "fermata.asgi:application", *address),
+        "worker": celery_worker("runs", "--pool", pool, "--concurrency", concurrency),
+        "sweeper": celery_worker("sweeper", "--pool", "solo"),
+        "beat": (*CELERY, "beat", "--schedule", str(schedule), "--pidfile="),
+    }
     return [
-        _program("web", web, env),
-        _program("worker", _celery_worker("runs", "--pool", pool, "--concurrency", concurrency), env),
-        _program("sweeper", _celery_worker("sweeper", "--pool", "solo"), env),
-        _program("beat", [*_CELERY, "beat", "--schedule", str(instance.home / "beat-schedule"), "--pidfile="], env),
+        Program(
+            name,
+            argv=[sys.executable, "-W", WITHOUT_ROOT_WARNING, "-m", *module],
+            # FERMATA_PROCESS lets the settings give each kind of process database connections of its kind.
+            env={**environment(instance), "FERMATA_PROCESS": name},
+        )
+        for name, module in modules.items()
     ]
 
 
-_CELERY = ("celery", "-A", "fermata")
-
-
-def _celery_worker(queue: str, *pool: str) -> Sequence[str]:
-    return [
-        *_CELERY,
-        "worker",
-        "-Q",
-        queue,
-        "-n",
-        f"{queue}@%h",
-        *pool,
-        "--without-gossip",
-        "--without-mingle",
-    ]
-
-
-def _program(name: str, module: Sequence[str], env: Mapping[str, str]) -> Program:
-    # FERMATA_PROCESS lets the settings give each kind of process its own database connections.
-    return Program(name, [sys.executable, "-m", *module], env={**env, "FERMATA_PROCESS": name})
+def celery_worker(queue: str, *pool: str) -> tuple[str, ...]:
+    return (*CELERY, "worker", "-Q", queue, "-n", f"{queue}@%h", *pool, "--without-gossip", "--without-mingle")

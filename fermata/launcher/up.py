@@ -34,10 +34,9 @@ def up(instance: Instance, port: int) -> None:
             _make_secret_key(instance)
             for server in embedded_servers(instance):
                 household.start_server(server)
-            for command in (manage("migrate", "--verbosity", "0"), manage("demo")):
-                if household.run(command, environment(instance)):
-                    raise LauncherError(f"`manage.py {command[2]}` failed; what it said is above.")
-            household.start(programs(instance, port))
+            _manage(household, instance, "migrate", "--verbosity", "0")
+            household.start(programs(instance, port))  # they take a moment; meanwhile:
+            _manage(household, instance, "demo")
             _announce(household, port)
             while True:
                 household.tick()
@@ -94,6 +93,11 @@ def _make_secret_key(instance: Instance) -> None:
         unfinished.rename(instance.secret_key)
 
 
+def _manage(household: Household, instance: Instance, *arguments: str) -> None:
+    if household.run(manage(*arguments), environment(instance)):
+        raise LauncherError(f"`manage.py {arguments[0]}` failed; what it said is above.")
+
+
 def _announce(household: Household, port: int) -> None:
     """Wait until every part says so: a web server that serves does not mean that a worker works."""
     impatient = time.monotonic() + IMPATIENCE
@@ -105,7 +109,8 @@ def _announce(household: Household, port: int) -> None:
         if time.monotonic() > impatient:
             impatient += IMPATIENCE
             say(f"Not ready yet: {body}")
-        household.tick()
+        for _ in range(5):
+            household.tick()
 
 
 def _readiness(port: int) -> tuple[int | None, str]:
