@@ -62,6 +62,23 @@ class Corrupt(Unreadable):
         self.why = why
 
 
+class NotEncrypted(Unreadable):
+    """The record `what` is stored in the clear, and this deployment reads encrypted ones only."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}: not encrypted, and FERMATA_SNAPSHOT_ENCRYPTION_REQUIRED is set")
+        self.what = what
+
+
+class UnknownKey(Unreadable):
+    """The record `what` is encrypted under the key `key_id`, which this deployment does not have."""
+
+    def __init__(self, what: str, key_id: str) -> None:
+        super().__init__(f"{what}: encrypted under the key {key_id!r}, which is not in FERMATA_SNAPSHOT_KEYS")
+        self.what = what
+        self.key_id = key_id
+
+
 class UnknownType(Unreadable):
     """A saved value needs the registered type, enum member or time zone `name`, which this build lacks."""
 

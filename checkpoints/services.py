@@ -1,6 +1,8 @@
 """Writes that are not part of a running workflow."""
 
-from dataclasses import replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import datetime
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -9,6 +11,8 @@ from checkpoints.codec.frames import MAX_BYTES
 from checkpoints.models import Checkpoint, HistoryChunk, Reason, StatePart
 from checkpoints.store.reading import read
 from checkpoints.store.records import Head
+from checkpoints.store.retention import delete_unneeded_parts
+from checkpoints.store.rotation import TABLES, reseal
 from checkpoints.store.writing import Prepared, assemble, insert
 
 _ITEMS_PER_CHUNK = 256
@@ -42,6 +46,58 @@ def copy_for_fork(
         )
         insert(cursor, copy)
     return copy
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rotated:
+    """How many bodies were sealed anew, and what kept the others from it."""
+
+    count: int
+    unreadable: tuple[str, ...]
+
+
+def rotate_keys(*, batch: int = 200) -> Rotated:
+    """Seal everything that is not under the current key with it. Can be stopped and started again at any time.
+
+    Each batch is a transaction of its own. Writers must have the new key before this starts.
+    """
+    count = 0
+    unreadable: list[str] = []
+    for table in TABLES:
+        after, more = None, True
+        while more:
+            with transaction.atomic(), connection.cursor() as cursor:
+                done = reseal(cursor, table, after, batch)
+            count += done.count - len(done.unreadable)
+            unreadable += done.unreadable
+            after, more = done.last, done.last is not None
+    return Rotated(count=count, unreadable=tuple(unreadable))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pruned:
+    """How many rows were deleted."""
+
+    checkpoints: int
+    parts: int
+
+
+@transaction.atomic
+def prune(*, run_id: UUID, keep: int, older_than: datetime, protect: Collection[int] = ()) -> Pruned:
+    """Delete a run's checkpoints that are older than `older_than`, but not its `keep` newest and not `protect`.
+
+    Whatever a remaining checkpoint needs stays: its parts of the state, and the whole history, which later
+    checkpoints are made of. The newest checkpoint always stays. A writer may go on meanwhile.
+    """
+    everything = Checkpoint.objects.filter(run_id=run_id)
+    newest = list(everything.order_by("-seq").values_list("seq", flat=True)[: max(keep, 1)])
+    if not newest:
+        return Pruned(checkpoints=0, parts=0)
+    old = everything.filter(at__lt=older_than).exclude(seq__in={*newest, *protect})
+    checkpoints, _ = old.filter(seq__lt=newest[0]).delete()
+    with connection.cursor() as cursor:
+        parts = delete_unneeded_parts(cursor, run_id=run_id, newest=newest[0])
+    return Pruned(checkpoints=checkpoints, parts=parts)
 
 
 def _batches(chunks: list[list[bytes]]) -> list[list[bytes]]:

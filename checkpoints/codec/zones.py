@@ -15,9 +15,8 @@ def zone_label(zone: tzinfo | None) -> object:
     if type(zone) is timezone:
         offset, *name = zone.__getinitargs__()  # type: ignore[attr-defined]
         return [offset // _MICROSECOND, *name]
-    key: str | None = zone.key if type(zone) is ZoneInfo else None  # None too for a zone read from a file
-    if key is not None and ZoneInfo(key) is zone:
-        return key
+    if type(zone) is ZoneInfo and _is_shared(zone):
+        return zone.key
     raise ValueError("has a time zone that cannot be restored exactly: use UTC, a fixed offset or zoneinfo.ZoneInfo")
 
 
@@ -34,3 +33,11 @@ def zone_from(label: object) -> tzinfo | None:
         return ZoneInfo(label)
     except (ZoneInfoNotFoundError, OSError):
         raise UnknownType(label) from None
+
+
+def _is_shared(zone: ZoneInfo) -> bool:
+    """Whether the zone's name gives this very object: not so for one from a file, nor one made with no_cache."""
+    try:
+        return ZoneInfo(zone.key) is zone
+    except (TypeError, ValueError, LookupError, OSError):
+        return False

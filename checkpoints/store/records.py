@@ -11,6 +11,9 @@ from uuid import UUID
 class Cursor(Protocol):
     """What the store needs of a cursor; psycopg's own and Django's wrapper have it. Rows are tuples."""
 
+    @property
+    def rowcount(self) -> int: ...
+
     def execute(self, query: Any, params: Any = ..., /) -> Any: ...
 
     def fetchone(self) -> Any: ...

@@ -10,7 +10,8 @@ from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
-from zoneinfo import ZoneInfo
+from pathlib import Path
+from zoneinfo import TZPATH, ZoneInfo
 
 import pytest
 
@@ -195,7 +196,15 @@ class Odd(tzinfo):
         return timedelta(0)
 
 
-@pytest.mark.parametrize("zone", [Odd(), ZoneInfo.no_cache("Europe/Berlin")])
+def from_file(key):
+    path = next(path for folder in TZPATH if (path := Path(folder) / "Europe/Berlin").exists())
+    with path.open("rb") as file:
+        return ZoneInfo.from_file(file, key=key)
+
+
+@pytest.mark.parametrize(
+    "zone", [Odd(), ZoneInfo.no_cache("Europe/Berlin"), from_file(None), from_file("No/Such"), from_file("../x")]
+)
 def test_a_zone_that_cannot_be_restored_exactly(zone):
     assert "time zone" in refusal({"when": datetime(2026, 1, 1, tzinfo=zone)}).reason
 
