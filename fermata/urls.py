@@ -20,6 +20,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("login", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
+    path("", include("approvals.urls")),
     path("", include("runs.urls")),
     path("", include("approvals.audit.urls")),
 ]

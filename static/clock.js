@@ -3,12 +3,11 @@
 const LOCAL = new Intl.DateTimeFormat(undefined, {
   day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short",
 });
-const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
-const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
+const UNITS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
-export function relative(seconds) {
-  const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ["second", 1];
-  return RELATIVE.format(Math.trunc(seconds / size), unit);
+function rough(seconds) {
+  const [unit, size] = UNITS.find(([, length]) => seconds >= length) ?? UNITS.at(-1);
+  return `${Math.floor(seconds / size)} ${unit}`;
 }
 
 function localise(root) {
@@ -23,7 +22,8 @@ function tick() {
   const now = Date.now();
   for (const time of document.querySelectorAll("time[data-relative]")) {
     const seconds = (new Date(time.dateTime) - now) / 1000;
-    time.textContent = seconds < 0 && "due" in time.dataset ? "overdue" : relative(seconds);
+    if ("due" in time.dataset) time.textContent = seconds > 0 ? `in ${rough(seconds)}` : "overdue";
+    else time.textContent = `${rough(Math.max(0, -seconds))} ago`;
   }
   for (const left of document.querySelectorAll("[data-left-until]")) {
     left.textContent = Math.max(0, Math.ceil((new Date(left.dataset.leftUntil) - now) / 1000));

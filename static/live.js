@@ -1,21 +1,33 @@
-// News by server-sent events. An event says only that something changed; htmx then fetches what this page shows of it.
-// Elements listen with hx-trigger="live from:body".
+// News by server-sent events. An event carries a kind and an id; elements say what they show of the world, and are told
+// to fetch themselves again (hx-trigger="live") when that changed:
+//   data-live-ids="ID ID"    these approvals or runs
+//   data-live-kind="run"     any run, or any approval
 
-const QUIET = 500; // ms: one refresh for a burst of events
-
+const KINDS = ["approval", "run"];
+const QUIET = 300; // ms: one refresh for a burst of events
+const news = new Set();
 let waiting = 0;
 
-function announce() {
-  if (waiting) return;
-  waiting = setTimeout(() => {
-    waiting = 0;
-    window.htmx?.trigger(document.body, "live");
-  }, QUIET);
+function tell() {
+  waiting = 0;
+  const all = news.has("*");
+  for (const element of document.querySelectorAll("[data-live-ids], [data-live-kind]")) {
+    const wanted = [...(element.dataset.liveIds?.split(" ") ?? []), element.dataset.liveKind];
+    if (all || wanted.some((name) => news.has(name))) window.htmx?.trigger(element, "live");
+  }
+  news.clear();
+}
+
+function hear(...names) {
+  for (const name of names) news.add(name);
+  waiting ||= setTimeout(tell, QUIET);
 }
 
 const address = document.body.dataset.live;
 if (address) {
   const source = new EventSource(address);
-  source.onmessage = announce;
-  source.onopen = announce; // what happened while the connection was away
+  let wasAway = false;
+  for (const kind of KINDS) source.addEventListener(kind, (event) => hear(kind, event.data));
+  source.onerror = () => { wasAway = true; };
+  source.onopen = () => { if (wasAway) hear("*"); };
 }

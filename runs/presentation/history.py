@@ -16,6 +16,7 @@ class HistoryItem:
     index: int
     role: SafeString | None
     html: SafeString
+    is_text: bool = False
 
 
 def shown(items: Iterable[Any], first: int) -> list[HistoryItem]:
@@ -28,5 +29,8 @@ def _item(index: int, item: Any) -> HistoryItem:
     if not isinstance(role, str):
         return HistoryItem(index, None, pretty(item))
     rest = {name: value for name, value in item.items() if name != "role"}
-    said = rest["content"] if rest.keys() == {"content"} else None
-    return HistoryItem(index, visible(role, one_line=True), visible(said) if isinstance(said, str) else pretty(rest))
+    said = rest["content"] if rest.keys() == {"content"} else rest
+    shown_role = visible(role, one_line=True)
+    if isinstance(said, str):
+        return HistoryItem(index, shown_role, visible(said), is_text=True)
+    return HistoryItem(index, shown_role, pretty(said))

@@ -29,6 +29,12 @@ def visible_line(value: object) -> SafeString:
 
 
 @register.filter
+def escaped(value: object) -> str:
+    """Text from outside where no markup can stand: a page's title, an option."""
+    return text.escaped(str(value))
+
+
+@register.filter
 def pretty(value: Any) -> SafeString:
     """A JSON-like value, indented."""
     return values.pretty(value)

@@ -1,0 +1,127 @@
+"""Everything that a card shows, gathered for one viewer."""
+
+from dataclasses import dataclass, field
+
+from django.contrib.auth.models import User
+from django.utils.safestring import SafeString
+
+from approvals import canonical, policies, queries
+from approvals.models import Approval, Revision, Vote
+from approvals.policies import Requirements
+from approvals.presentation import policy
+from approvals.presentation.answers import Action, actions
+from approvals.presentation.claim import ClaimLine, claim_line
+from approvals.presentation.diffs import Change, changes
+from approvals.presentation.doubt import Doubt, doubt
+from approvals.presentation.markdown import agent_words
+from approvals.presentation.oddities import texts_of
+from approvals.presentation.progress import Progress, progress
+from approvals.presentation.run_so_far import RunSoFar, run_so_far
+from approvals.queries.around import decided_in_run, similar_decided
+from approvals.states import ApprovalKind, Verdict
+from runs.clock import database_now
+from runs.presentation import text
+from runs.presentation.values import Row, rows
+from runs.principals import Person
+from runs.queries import readable_by
+
+PAST_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Card:
+    """`heading` is plain text. `why_not` says why the viewer cannot vote; empty when they can."""
+
+    approval: Approval
+    requirements: Requirements
+    heading: str
+    args: list[Row]
+    warnings: list[str]
+    words: SafeString
+    changes: list[Change]
+    superseded_changes: list[Change]
+    edited_by: str
+    rejected_before: Approval | None
+    run: RunSoFar
+    earlier: list[Approval]
+    similar: list[Approval]
+    seats: list[policy.SeatLine]
+    rules: list[str]
+    votes: list[policy.VoteLine]
+    eligibility: str
+    why_not: str
+    may_undo: bool
+    claim: ClaimLine
+    progress: Progress | None
+    doubt: Doubt | None
+    actions: list[Action] = field(default_factory=list)
+
+    @property
+    def may_vote(self) -> bool:
+        return not self.why_not and self.progress is None
+
+    def may_answer(self, verdict: Verdict) -> bool:
+        return self.may_vote and any(action.name == verdict for action in self.actions)
+
+    @property
+    def is_in_doubt(self) -> bool:
+        return self.approval.kind == ApprovalKind.IN_DOUBT
+
+    @property
+    def policy_names(self) -> list[str]:
+        return [f"{ref.name} v{ref.version}" for ref in self.requirements.policies]
+
+
+def build_card(approval: Approval, viewer: User) -> Card:
+    """`approval` comes with its agent, run, the run's head, and `claimed_by`."""
+    requirements = Requirements.from_text(approval.requirements)
+    cast = list(approval.votes.select_related("voter", "on_behalf_of"))
+    counting = [vote for vote in cast if vote.revision == approval.revision and not vote.void]
+    people = {viewer.pk, *(vote.voter_id for vote in counting)}
+    electorate = policies.electorate(approval, requirements=requirements, people=people, at=database_now())
+    mine = next((vote for vote in counting if vote.voter_id == viewer.pk), None)
+    why_not = electorate.why_not(viewer.pk) or _waiting(mine)
+    revisions = list(approval.revisions.select_related("author"))
+    warnings = text.warnings(*texts_of(approval))
+    return Card(
+        approval=approval,
+        requirements=requirements,
+        heading=_heading(approval),
+        args=rows(canonical.parse(approval.args)),
+        warnings=warnings,
+        words=agent_words(approval.description),
+        changes=changes(revisions[0].args, approval.args) if len(revisions) > 1 else [],
+        superseded_changes=changes(approval.supersedes.args, approval.args) if approval.supersedes else [],
+        edited_by=_editor(revisions),
+        rejected_before=queries.rejected_lately(agent_id=approval.agent_id, tool=approval.tool, args=approval.args)
+        if approval.is_open
+        else None,
+        run=run_so_far(approval, readable=readable_by(Person(viewer)).filter(pk=approval.run_id).exists()),
+        earlier=decided_in_run(approval, viewer=Person(viewer), limit=PAST_SHOWN),
+        similar=similar_decided(approval, viewer=Person(viewer), limit=PAST_SHOWN),
+        seats=policy.seat_lines(requirements, policies.tally(electorate, counting)),
+        rules=policy.rule_lines(requirements),
+        votes=policy.vote_lines(cast, approval),
+        eligibility=policy.right_to_vote(electorate, viewer) if approval.is_open else "",
+        why_not=why_not,
+        may_undo=mine is not None and approval.is_open,
+        claim=claim_line(approval, viewer, may_vote=not why_not),
+        progress=progress(approval, counting, viewer_id=viewer.pk),
+        doubt=doubt(approval) if approval.kind == ApprovalKind.IN_DOUBT else None,
+        actions=actions(approval, requirements, has_warnings=bool(warnings)) if approval.kind == ApprovalKind.ACTION else [],
+    )
+
+
+def _heading(approval: Approval) -> str:
+    if approval.kind == ApprovalKind.IN_DOUBT:
+        return f"Did {text.escaped(approval.tool)} happen?"
+    return f"{text.escaped(approval.agent.name)} wants to call {text.escaped(approval.tool)}"
+
+
+def _waiting(mine: Vote | None) -> str:
+    return "" if mine is None else f"You {policy.DID[Verdict(mine.verdict)]}; it waits for others."
+
+
+def _editor(revisions: list[Revision]) -> str:
+    author = revisions[-1].author
+    return policy.name_of(author) if author else ""

@@ -1,0 +1,115 @@
+"""The queue beside the card: tabs with counts, filters, rows."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.http import QueryDict
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from approvals.forms.filters import Filters, read_filters, read_tab
+from approvals.models import Approval
+from approvals.policies import Requirements
+from approvals.presentation.oddities import texts_of
+from approvals.queries.queue import choices, matching, page
+from approvals.queries.tabs import Tab, in_tab
+from approvals.states import Risk
+from runs.presentation.text import escaped, warnings
+from runs.principals import Person
+
+PAGE = 40
+EMPTY = {
+    Tab.MINE: ("Nothing waits for you", "Cards that you claim, and those that ask for you by name, stand here."),
+    Tab.UNCLAIMED: ("All quiet", "Nothing waits for a decision. New cards appear here by themselves."),
+    Tab.OTHERS: ("Nobody else is asked", "Cards that others have to decide, or that you voted on, stand here."),
+    Tab.ATTENTION: ("Nothing is wrong", "Runs that cannot go on, and calls in doubt, stand here."),
+    Tab.HISTORY: ("No decisions yet", "What was decided stands here, newest first."),
+}
+DUE_LABELS = (("hour", "Within an hour"), ("day", "Within a day"), ("week", "Within a week"))
+
+
+@dataclass(frozen=True)
+class TabLine:
+    name: str
+    label: str
+    query: str
+    count: int | None
+    is_current: bool
+    empty: str
+    empty_hint: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One select. `options` are (value, label) pairs of plain text."""
+
+    name: str
+    label: str
+    value: str
+    options: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class RowLine:
+    approval: Approval
+    votes_given: int
+    votes_needed: int
+    is_odd: bool
+
+
+def read_inbox(address: QueryDict, person: Person) -> dict[str, Any]:
+    """What the inbox's templates need, for the queue that the page's address names."""
+    filters = read_filters(address)
+    counts = {tab: matching(in_tab(person, tab), **filters.chosen).count() for tab in Tab if tab is not Tab.HISTORY}
+    tab = read_tab(address) or next((tab for tab in counts if counts[tab]), Tab.UNCLAIMED)
+    everything = in_tab(person, tab)
+    cards = matching(everything, **filters.chosen)
+    rows, place = page(cards, settled=tab is Tab.HISTORY, after=address.get("after", ""), size=PAGE)
+    tabs = [_tab_line(each, filters, counts.get(each), is_current=each is tab) for each in Tab]
+    since = _moment(address.get("since", ""))
+    return {
+        "tabs": tabs,
+        "tab": next(line for line in tabs if line.is_current),
+        "rows": [row_line(row) for row in rows],
+        "query": filters.query(tab),
+        "filters": filters,
+        "filter_choices": _choices(filters, *choices(everything)),
+        "is_filtered": bool(filters.chosen),
+        "next_query": filters.query(tab, after=place) if place else "",
+        "since": timezone.now().isoformat(),
+        "news": cards.filter(created_at__gt=since).count() if since else 0,
+    }
+
+
+def row_line(approval: Approval) -> RowLine:
+    needs = Requirements.from_text(approval.requirements)
+    given = sum(vote.revision == approval.revision for vote in approval.votes.all())
+    return RowLine(
+        approval=approval,
+        votes_given=given,
+        votes_needed=max([needs.approvers, *(seat.count for seat in needs.seats)]),
+        is_odd=bool(warnings(*texts_of(approval))),
+    )
+
+
+def _tab_line(tab: Tab, filters: Filters, count: int | None, *, is_current: bool) -> TabLine:
+    empty, hint = EMPTY[tab]
+    return TabLine(tab.value, tab.label, filters.query(tab), count, is_current, empty, hint)
+
+
+def _choices(filters: Filters, agents: list[str], tools: list[str]) -> list[Choice]:
+    return [
+        Choice("agent", "Agent", filters.agent, [(name, escaped(name)) for name in agents]),
+        Choice("tool", "Tool", filters.tool, [(name, escaped(name)) for name in tools]),
+        Choice("risk", "Risk", filters.risk, [(risk.value, risk.label) for risk in reversed(Risk)]),
+        Choice("due", "Due", filters.due, list(DUE_LABELS)),
+    ]
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = parse_datetime(text)
+    except ValueError:
+        return None
+    return moment if moment is not None and moment.tzinfo is not None else None

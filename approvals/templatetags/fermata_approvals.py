@@ -1,0 +1,20 @@
+"""Approvals on pages of the floor below."""
+
+from typing import Any
+
+from django import template
+from django.template import RequestContext
+
+from approvals.queries import visible_to
+from runs.models import Run
+from runs.principals import Person
+
+register = template.Library()
+
+
+@register.inclusion_tag("approvals/_of_run.html", takes_context=True)
+def approvals_of_run(context: RequestContext, run: Run) -> dict[str, Any]:
+    """The run's approvals, oldest first, as far as whoever asks may see them."""
+    viewer = Person(context["request"].user)
+    approvals = visible_to(viewer).filter(run=run).select_related("decision__decided_by")
+    return {"approvals": approvals.order_by("created_at", "id")}

@@ -1,0 +1,221 @@
+"""The inbox and its cards: parse, call one service or query, answer. A GET never decides."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth import authenticate
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from approvals.audit.views_log import record_view
+from approvals.errors import EditInvalid, NotVisible, Refused, StepUpNeeded, VoteInvalid
+from approvals.forms import Ballot, read_ballot
+from approvals.models import Approval
+from approvals.presentation.answers import answer_form
+from approvals.presentation.card import build_card
+from approvals.presentation.inbox import read_inbox, row_line
+from approvals.presentation.refusals import Notice, notice
+from approvals.queries import visible_to
+from approvals.services.claims import claim, release
+from approvals.services.settling import settle
+from approvals.services.stepup import confirm
+from approvals.services.voting import undo, vote
+from approvals.states import Verdict
+from runs.access import signed_in
+from runs.principals import Person
+
+NO_VERDICT = Notice("Not done", "The form names no verdict.", status=400)
+
+
+@require_safe
+@signed_in
+def inbox(request: HttpRequest, person: Person) -> HttpResponse:
+    return render(request, "approvals/inbox.html", _inbox(request, person))
+
+
+@require_safe
+@signed_in
+def inbox_news(request: HttpRequest, person: Person) -> HttpResponse:
+    """How many cards came since the page was made, and today's counts. The rows stay as they are under the hand."""
+    return render(request, "approvals/_news.html", _inbox(request, person))
+
+
+@require_safe
+@signed_in
+def approval_page(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
+    approval = _visible(person, approval_id)
+    record_view(approval=approval, viewer=person.user)
+    wanted = request.GET.get("answer", "")
+    verdict = Verdict(wanted) if wanted in Verdict.values else None
+    return _card(request, person, approval_id, verdict=verdict, mode=request.GET.get("mode", ""))
+
+
+@require_safe
+@signed_in
+def approval_progress(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
+    """What an open card shows of what became of it."""
+    return _update(request, person, approval_id)
+
+
+@require_POST
+@signed_in
+def approval_vote(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
+    """One verdict on what the person was shown. What was typed is kept when it is refused."""
+    ballot = read_ballot(request.POST.dict(), _visible(person, approval_id))
+    if ballot is None:
+        return _card(request, person, approval_id, refusal=NO_VERDICT)
+    if not ballot.is_readable:
+        return _card(request, person, approval_id, ballot=ballot, status=400)
+    if ballot.password and not _confirmed(request, person, approval_id, ballot):
+        errors = {"password": "That is not your password."}
+        return _card(request, person, approval_id, ballot=ballot, errors=errors, status=403)
+    try:
+        vote(
+            approval_id=approval_id,
+            voter=person.user,
+            verdict=ballot.verdict,
+            review=ballot.review,
+            args=ballot.args,
+            message=ballot.message,
+            hold=timedelta(seconds=settings.FERMATA_HOLD_SECONDS),
+        )
+    except EditInvalid as error:
+        errors = {"form": " ".join(ballot.edit.blame(list(error.errors)) if ballot.edit else [])}
+        return _card(request, person, approval_id, ballot=ballot, errors=errors, status=400)
+    except VoteInvalid as error:
+        return _card(request, person, approval_id, ballot=ballot, errors=dict(error.errors), status=400)
+    except StepUpNeeded as error:
+        return _card(request, person, approval_id, ballot=ballot, errors={"form": f"{error}."}, status=403)
+    except Refused as error:
+        return _refused(request, person, approval_id, error, seen=ballot.review)
+    return _done(request, person, approval_id)
+
+
+@require_POST
+@signed_in
+def approval_undo(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
+    return _attempt(request, person, approval_id, lambda: undo(approval_id=approval_id, voter=person.user))
+
+
+@require_POST
+@signed_in
+def approval_claim(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
+    return _attempt(request, person, approval_id, lambda: claim(approval_id=approval_id, person=person.user))
+
+
+@require_POST
+@signed_in
+def approval_release(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
+    return _attempt(request, person, approval_id, lambda: release(approval_id=approval_id, person=person.user))
+
+
+@require_POST
+@signed_in
+def approval_settle(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
+    """The page's ping when a hold is over: the sweeper would do the same a little later."""
+    settle(approval_id=_visible(person, approval_id).pk)
+    return _update(request, person, approval_id)
+
+
+def _attempt(
+    request: HttpRequest, person: Person, approval_id: UUID, service: Callable[[], Approval]
+) -> HttpResponse:
+    try:
+        service()
+    except Refused as error:
+        return _refused(request, person, approval_id, error)
+    return _done(request, person, approval_id)
+
+
+def _done(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
+    if not request.htmx:  # type: ignore[attr-defined]
+        return redirect("approval", approval_id)
+    return _card(request, person, approval_id)
+
+
+def _refused(
+    request: HttpRequest, person: Person, approval_id: UUID, error: Refused, *, seen: str = ""
+) -> HttpResponse:
+    if isinstance(error, NotVisible):
+        raise Http404 from error
+    return _card(request, person, approval_id, refusal=notice(error, _visible(person, approval_id), seen=seen))
+
+
+def _card(
+    request: HttpRequest,
+    person: Person,
+    approval_id: UUID,
+    *,
+    verdict: Verdict | None = None,
+    mode: str = "",
+    ballot: Ballot | None = None,
+    errors: dict[str, str] | None = None,
+    refusal: Notice | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """The card as it is now: with a form open, with a refused ballot in it, or with a refusal on top."""
+    card = build_card(_visible(person, approval_id), person.user)
+    answer = None
+    verdict = ballot.verdict if ballot else verdict
+    if verdict and card.may_answer(verdict):
+        answer = answer_form(
+            card.approval,
+            card.requirements,
+            verdict,
+            has_warnings=bool(card.warnings),
+            mode=mode,
+            ballot=ballot,
+            errors=errors,
+        )
+    is_shown_first = request.method != "POST" and answer is None
+    context: dict[str, Any] = {
+        **_inbox(request, person),
+        "card": card,
+        "answer": answer,
+        "notice": refusal,
+        "row": row_line(card.approval),
+        "has_moved": request.method == "POST",
+        "focus": "title" if is_shown_first else "progress",
+    }
+    template = "approvals/card/card.html" if request.htmx else "approvals/inbox.html"  # type: ignore[attr-defined]
+    return render(request, template, context, status=refusal.status if refusal else status)
+
+
+def _update(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
+    """The bar of an open card; with it the head and the row, when the approval moved on since `was`."""
+    card = build_card(_visible(person, approval_id), person.user)
+    context = {
+        **_inbox(request, person),
+        "card": card,
+        "row": row_line(card.approval),
+        "has_moved": request.GET.get("was") != card.approval.status,
+    }
+    return render(request, "approvals/card/update.html", context)
+
+
+def _confirmed(request: HttpRequest, person: Person, approval_id: UUID, ballot: Ballot) -> bool:
+    """Whether the password is the person's. If it is, that is noted for this card, as shown, and this verdict."""
+    if authenticate(request, username=person.user.get_username(), password=ballot.password) != person.user:
+        return False
+    confirm(approval_id=approval_id, person=person.user, review=ballot.review, verdict=ballot.verdict)
+    return True
+
+
+def _inbox(request: HttpRequest, person: Person) -> dict[str, Any]:
+    return {"section": "inbox", **read_inbox(request.GET, person)}
+
+
+def _visible(person: Person, approval_id: UUID) -> Approval:
+    approval = (
+        visible_to(person)
+        .select_related("agent", "run__head", "claimed_by", "supersedes")
+        .filter(pk=approval_id)
+        .first()
+    )
+    if approval is None:
+        raise Http404
+    return approval

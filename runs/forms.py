@@ -1,0 +1,35 @@
+"""What the pages of runs are asked for, in their addresses and forms."""
+
+from typing import Any
+
+from django import forms
+
+from runs.models import Agent
+from runs.states import RunStatus
+
+
+class RunFilter(forms.Form):
+    """The list's filters. What cannot be understood filters nothing."""
+
+    q = forms.CharField(required=False, max_length=200)
+    status = forms.ChoiceField(required=False, choices=[("", "Status"), *RunStatus.choices])
+    agent = forms.ModelChoiceField(required=False, queryset=Agent.objects.none(), empty_label="Agent")
+
+    def __init__(self, *args: Any, agents: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["agent"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = agents
+        self.is_valid()
+
+    def chosen(self) -> dict[str, Any]:
+        return {name: value for name, value in self.cleaned_data.items() if value}
+
+
+class CancelForm(forms.Form):
+    reason = forms.CharField(required=False, max_length=2000)
+
+
+class ForkForm(forms.Form):
+    checkpoint = forms.IntegerField(min_value=0)
+    acknowledged = forms.BooleanField(required=False)

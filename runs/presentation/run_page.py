@@ -1,0 +1,168 @@
+"""What the page of one run shows: how it ended, what happened, and its snapshots."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.utils.safestring import SafeString
+
+from checkpoints.codec import decode, to_jsonable
+from checkpoints.errors import CheckpointError
+from checkpoints.models import Reason
+from checkpoints.queries import compare, history_page
+from checkpoints.store import Snapshot, load
+from runs.models import Run
+from runs.presentation.history import HistoryItem, shown
+from runs.presentation.text import visible
+from runs.presentation.values import pretty
+from runs.states import StepState
+from runs.timeline import Entry, timeline
+
+ENTRIES = 60
+ITEMS = 50
+
+
+@dataclass(frozen=True)
+class Ending:
+    """`input`, and what the run completed with; None where there is nothing."""
+
+    input: SafeString | None = None
+    result: SafeString | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    at: datetime
+    mark: str
+    title: str
+    name: SafeString
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    place: SafeString
+    before: SafeString | None
+    after: SafeString | None
+
+
+@dataclass(frozen=True)
+class CheckpointPage:
+    snapshot: Snapshot
+    saved: str
+    digest: str
+    state: SafeString
+    position: SafeString
+    pending: SafeString
+    changes: list[StateChange]
+    added: list[HistoryItem]
+    has_next: bool
+
+
+@dataclass(frozen=True)
+class HistorySlice:
+    items: list[HistoryItem]
+    first: int
+    length: int
+    earlier: int | None
+    later: int | None
+
+
+def ending(run: Run) -> Ending:
+    return Ending(
+        input=_decoded(bytes(run.input), "input"),
+        result=None if run.result is None else _decoded(bytes(run.result), "result"),
+    )
+
+
+def happenings(run: Run, *, before: datetime | None) -> tuple[list[Happening], datetime | None]:
+    """What happened, newest first, and from when to go on."""
+    entries, following = timeline(run, before=before, limit=ENTRIES)
+    return [_happening(entry) for entry in entries], following
+
+
+def checkpoint_page(run: Run, seq: int) -> CheckpointPage:
+    """Checkpoint `seq`, and what it changed. Raises what `checkpoints.store.load` raises."""
+    with connection.cursor() as cursor:
+        snapshot, _ = load(cursor, run_id=run.pk, seq=seq, history=False)
+    changes, added = [], history_page(run_id=run.pk, first=0, count=min(snapshot.history_length, ITEMS))
+    if seq > 0:
+        difference = compare(run_id=run.pk, a=seq - 1, b=seq)
+        changes = [
+            StateChange(
+                visible(change.path, one_line=True),
+                None if change.kind == "added" else pretty(to_jsonable(change.before)),
+                None if change.kind == "removed" else pretty(to_jsonable(change.after)),
+            )
+            for change in difference.changes
+        ]
+        added = list(difference.history_added)
+    return CheckpointPage(
+        snapshot=snapshot,
+        saved=SAVED[Reason(snapshot.reason)],
+        digest=snapshot.digest.hex(),
+        state=pretty(to_jsonable(snapshot.state)),
+        position=pretty(to_jsonable(snapshot.position)),
+        pending=pretty(to_jsonable(snapshot.pending)),
+        changes=changes,
+        added=shown(added, snapshot.history_length - len(added) if seq > 0 else 0),
+        has_next=seq < run.head.head_seq,
+    )
+
+
+def history_slice(run: Run, first: int) -> HistorySlice:
+    """`ITEMS` items of the history from index `first` on. Raises CheckpointError."""
+    with connection.cursor() as cursor:
+        snapshot, _ = load(cursor, run_id=run.pk, history=False)
+    length = snapshot.history_length
+    items = history_page(run_id=run.pk, first=first, count=ITEMS) if first < length else []
+    return HistorySlice(
+        items=shown(items, first),
+        first=first,
+        length=length,
+        earlier=max(0, first - ITEMS) if first else None,
+        later=first + ITEMS if first + ITEMS < length else None,
+    )
+
+
+def _decoded(body: bytes, what: str) -> SafeString:
+    try:
+        return pretty(to_jsonable(decode(body, what=what)))
+    except CheckpointError as error:
+        return visible(f"cannot be shown: {error}")
+
+
+SAVED = {
+    Reason.START: "when the run started",
+    Reason.PHASE: "when a phase ended",
+    Reason.GATE: "when it stopped to ask",
+    Reason.EXTERNAL: "as its agent posted it",
+    Reason.FORK: "when it was forked",
+    Reason.END: "when the run ended",
+}
+STEPS = {
+    StepState.INTENT: ("running", "Started"),
+    StepState.DONE: ("approved", "Did"),
+    StepState.FAILED: ("failed", "Failed"),
+    StepState.NOT_PERFORMED: ("cancelled", "Did not happen:"),
+}
+
+
+def _happening(entry: Entry) -> Happening:
+    facts = entry.facts
+    phase = f"phase {facts['phase']}" if facts.get("phase") else ""
+    match entry.kind:
+        case "checkpoint":
+            mark, title, more = "completed", "Saved checkpoint", [phase, f"{facts['size']:,} bytes"]
+        case "step":
+            mark, title = STEPS[StepState(facts["state"])]
+            more = [f"{facts['tool']} ({facts['effect']})", phase]
+        case "gate":
+            mark, title = "fermata", "Asked" if facts["kind"] == "approval" else f"Waited for a {facts['kind']}:"
+            more = [phase, "" if facts["answered_at"] else "not answered yet"]
+        case "event":
+            mark, title, more = "responded", "Was told", []
+        case _:
+            mark, title, more = ("queued" if entry.what == "created" else entry.what), "The run was", []
+    return Happening(entry.at, mark, title, visible(entry.what, one_line=True), ", ".join(filter(None, more)))

@@ -1,0 +1,199 @@
+"""The pages of runs: parse, call one service or query, answer."""
+
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_POST, require_safe
+
+from checkpoints.errors import CheckpointError, NotFound
+from checkpoints.queries import list_checkpoints
+from runs import listing, queries
+from runs.access import signed_in
+from runs.errors import NotAcknowledged, RunError, RunNotFound
+from runs.forms import CancelForm, ForkForm, RunFilter
+from runs.models import Agent, Run
+from runs.presentation.run_page import Ending, checkpoint_page, ending, happenings, history_slice
+from runs.presentation.status import status_line
+from runs.principals import Person
+from runs.services.controlling import cancel_run, fork_run, retry_run
+from runs.states import FINISHED, ResumeMode, RunStatus
+
+PAGE = 50
+CHECKPOINTS = 20
+
+
+@require_safe
+@signed_in
+def run_list(request: HttpRequest, person: Person) -> HttpResponse:
+    visible = queries.visible_to(person)
+    filters = RunFilter(request.GET, agents=Agent.objects.filter(runs__in=visible).distinct())
+    chosen = filters.chosen()
+    rows, place = listing.page(listing.matching(visible, **chosen), after=request.GET.get("after", ""), size=PAGE)
+    kept = {name: request.GET[name] for name in chosen}
+    return render(
+        request,
+        "runs/list.html",
+        {
+            "section": "runs",
+            "rows": [(run, status_line(run)) for run in rows],
+            "filters": filters,
+            "is_filtered": bool(chosen),
+            "following": urlencode({**kept, "after": place}) if place else "",
+        },
+    )
+
+
+@require_safe
+@signed_in
+def run_detail(request: HttpRequest, person: Person, run_id: UUID) -> HttpResponse:
+    return _detail(request, person, run_id)
+
+
+@require_safe
+@signed_in
+def run_status(request: HttpRequest, person: Person, run_id: UUID) -> HttpResponse:
+    """The status alone, for a page that is open."""
+    run = _visible(person, run_id)
+    return render(request, "runs/_status.html", {"run": run, "status": status_line(run)})
+
+
+@require_safe
+@signed_in
+def run_checkpoint(request: HttpRequest, person: Person, run_id: UUID, seq: int) -> HttpResponse:
+    run = _readable(person, run_id)
+    try:
+        shown, problem = checkpoint_page(run, seq), ""
+    except NotFound as error:
+        raise Http404 from error
+    except CheckpointError as error:
+        shown, problem = None, str(error)
+    context = {"section": "runs", "run": run, "seq": seq, "shown": shown, "problem": problem, **_operations(person, run)}
+    return render(request, "runs/checkpoint.html", context)
+
+
+@require_safe
+@signed_in
+def run_history(request: HttpRequest, person: Person, run_id: UUID) -> HttpResponse:
+    run = _readable(person, run_id)
+    first = request.GET.get("first", "0")
+    try:
+        shown, problem = history_slice(run, int(first) if first.isdecimal() and len(first) < 9 else 0), ""
+    except CheckpointError as error:
+        shown, problem = None, str(error)
+    return render(request, "runs/history.html", {"section": "runs", "run": run, "shown": shown, "problem": problem})
+
+
+@require_POST
+@signed_in
+def run_cancel(request: HttpRequest, person: Person, run_id: UUID) -> HttpResponse:
+    form = CancelForm(request.POST)
+    reason = form.cleaned_data["reason"] if form.is_valid() else ""
+    run = _operated(person, run_id)
+    try:
+        cancel_run(run_id=run.pk, actor=person.actor, reason=reason)
+    except RunError as error:
+        return _detail(request, person, run_id, refused=str(error), status=409)
+    return redirect("run", run_id)
+
+
+@require_POST
+@signed_in
+def run_retry(request: HttpRequest, person: Person, run_id: UUID) -> HttpResponse:
+    run = _operated(person, run_id)
+    try:
+        retry_run(run_id=run.pk, actor=person.actor, person=person.user)
+    except RunError as error:
+        return _detail(request, person, run_id, refused=str(error), status=409)
+    return redirect("run", run_id)
+
+
+@require_POST
+@signed_in
+def run_fork(request: HttpRequest, person: Person, run_id: UUID) -> HttpResponse:
+    run = _operated(person, run_id)
+    form = ForkForm(request.POST)
+    if not form.is_valid():
+        return _detail(request, person, run_id, refused="name the checkpoint to fork from", status=400)
+    seq, acknowledged = form.cleaned_data["checkpoint"], form.cleaned_data["acknowledged"]
+    try:
+        fork = fork_run(run_id=run.pk, seq=seq, actor=person.actor, acknowledged=acknowledged, person=person.user)
+    except NotAcknowledged as error:
+        context = {"section": "runs", "run": run, "seq": seq, "effects": error.effects}
+        return render(request, "runs/fork.html", context, status=409)
+    except NotFound as error:
+        raise Http404 from error
+    except (RunError, CheckpointError) as error:
+        return _detail(request, person, run_id, refused=str(error), status=409)
+    return redirect("run", fork.pk)
+
+
+def _detail(
+    request: HttpRequest, person: Person, run_id: UUID, *, refused: str = "", status: int = 200
+) -> HttpResponse:
+    run = _visible(person, run_id)
+    readable = queries.readable_by(person).filter(pk=run.pk).exists()
+    context: dict[str, Any] = {
+        "section": "runs",
+        "run": run,
+        "status": status_line(run),
+        "readable": readable,
+        "refused": refused,
+        "ending": ending(run) if readable else Ending(),
+        **_operations(person, run),
+    }
+    if readable:
+        entries, following = happenings(run, before=_moment(request))
+        context |= {
+            "timeline": entries,
+            "following": urlencode({"before": following.isoformat()}) if following else "",
+            "checkpoints": list_checkpoints(run_id=run.pk, limit=CHECKPOINTS),
+        }
+    return render(request, "runs/detail.html", context, status=status)
+
+
+def _operations(person: Person, run: Run) -> dict[str, bool]:
+    """What the person may do to the run as it stands."""
+    operates = queries.may_operate(person, run)
+    status = RunStatus(run.head.status)
+    hosted = run.resume_mode != ResumeMode.POLL
+    return {
+        "may_cancel": operates and status not in FINISHED,
+        "may_retry": operates and hosted and status in {RunStatus.FAILED, RunStatus.BLOCKED},
+        "may_fork": operates and hosted and run.head.head_seq >= 0,
+    }
+
+
+def _moment(request: HttpRequest) -> datetime | None:
+    try:
+        moment = parse_datetime(request.GET.get("before", ""))
+    except ValueError:
+        return None
+    return moment if moment is not None and moment.tzinfo is not None else None
+
+
+def _visible(person: Person, run_id: UUID) -> Run:
+    return _get(queries.visible_to(person), run_id)
+
+
+def _readable(person: Person, run_id: UUID) -> Run:
+    return _get(queries.readable_by(person), run_id)
+
+
+def _operated(person: Person, run_id: UUID) -> Run:
+    run = _visible(person, run_id)
+    if not queries.may_operate(person, run):
+        raise PermissionDenied
+    return run
+
+
+def _get(runs: Any, run_id: UUID) -> Run:
+    try:
+        return queries.get(runs, run_id)
+    except RunNotFound as error:
+        raise Http404 from error

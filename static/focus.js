@@ -1,0 +1,10 @@
+// Where the focus goes when part of a page is new: data-focus marks one element. What sticks to the edge of the screen is
+// in view already, and must not scroll the page.
+
+function place(root) {
+  const target = root.matches?.("[data-focus]") ? root : root.querySelector("[data-focus]");
+  target?.focus({ preventScroll: Boolean(target.closest(".bar")) });
+}
+
+place(document);
+document.addEventListener("htmx:load", (event) => place(event.target));
