@@ -6,16 +6,16 @@ ARGS ?=
 RUN := $(PYTHON) fermata/launcher/bootstrap.py
 DEV := $(RUN) --dev
 LAUNCHER := -m fermata.launcher
-MANAGE := .venv/bin/python manage.py
 
 # A deployment as `check --deploy` should see one; nothing connects.
 DEPLOYED := FERMATA_BASE_URL=https://fermata.example \
 	FERMATA_SECRET_KEY=an-example-for-the-deployment-check-and-for-nothing-else-0123456789 \
+	FERMATA_AUDIT_KEY=Zm9yLXRoZS1kZXBsb3ltZW50LWNoZWNrLW9ubHktLS0= \
 	DATABASE_URL=postgres://fermata@database.example/fermata \
 	CELERY_BROKER_URL=amqps://fermata@broker.example//
 
 .DEFAULT_GOAL := help
-.PHONY: help up stop test check
+.PHONY: help up stop test check lint types layers templates deployment migrations
 
 help:
 	@echo "make up      run Fermata at http://127.0.0.1:8000 (PORT), in the foreground; Ctrl-C stops it"
@@ -35,11 +35,23 @@ stop:
 test:
 	@$(DEV) $(LAUNCHER) run-with-services -- .venv/bin/python -m pytest $(ARGS)
 
-check:
+check: lint types layers templates deployment migrations
+
+lint:
 	$(DEV) -m ruff check
 	$(DEV) -m ruff format --check
+
+types:
 	$(DEV) -m mypy
-	.venv/bin/lint-imports
+
+layers:
+	$(DEV) -c "from importlinter.cli import lint_imports_command; lint_imports_command()"
+
+templates:
 	$(DEV) -m djlint templates --lint --quiet
-	$(DEPLOYED) $(MANAGE) check --deploy --fail-level WARNING
-	$(DEV) $(LAUNCHER) run-with-services -- $(MANAGE) makemigrations --check --dry-run
+
+deployment:
+	$(DEPLOYED) $(DEV) manage.py check --deploy --fail-level WARNING
+
+migrations:
+	$(DEV) $(LAUNCHER) run-with-services -- .venv/bin/python manage.py makemigrations --check --dry-run
