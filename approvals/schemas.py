@@ -250,13 +250,17 @@ _WORDS: dict[str, Callable[[Any], str]] = {
 }
 
 
+def _size(value: Any) -> int:
+    return len(value) if isinstance(value, dict | list) else 0
+
+
 def _worded(name: str, check: Keyword) -> Keyword:
     """Count each use against the budget, and say what is wanted without repeating the value, which may be huge."""
     words = _WORDS.get(name)
 
     def checked(validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         left = _spent.get()
-        left[0] -= 1 + (len(instance) if isinstance(instance, dict | list) else 0)
+        left[0] -= 1 + _size(instance) + _size(rule) // 50
         if left[0] < 0:
             raise TooMuchWork
         for error in check(validator, rule, instance, schema) or ():

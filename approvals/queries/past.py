@@ -4,10 +4,10 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models.functions import Now
 
 from approvals.models import Approval
 from approvals.states import OPEN, ApprovalStatus
+from runs.clock import DatabaseNow
 
 
 def count_open(*, agent_id: UUID) -> int:
@@ -23,7 +23,7 @@ def rejected_lately(*, agent_id: UUID, tool: str, args: str) -> Approval | None:
             tool=tool,
             args=args,
             status=ApprovalStatus.REJECTED,
-            settled_at__gt=Now() - timedelta(days=settings.FERMATA_REJECTION_MEMORY_DAYS),
+            settled_at__gt=DatabaseNow() - timedelta(days=settings.FERMATA_REJECTION_MEMORY_DAYS),
         )
         .select_related("decision", "decision__decided_by")
         .order_by("-settled_at")

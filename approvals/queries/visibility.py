@@ -1,11 +1,13 @@
 """Who sees which approvals. `visible_to` is the only way in: for pages, API, events, counts, search and export."""
 
+from collections.abc import Sequence
+
 from django.contrib.auth.models import Group, User
 from django.db.models import Q, QuerySet
-from django.db.models.functions import Now
 
 from approvals.models import Approval, Delegation
 from approvals.policies.requirements import TEAM, group_pool
+from runs.clock import DatabaseNow
 from runs.models import Membership, Role
 from runs.principals import AgentPrincipal, Principal
 from runs.queries import CONTENT_ROLES
@@ -22,21 +24,18 @@ def visible_to(principal: Principal) -> QuerySet[Approval]:
     user = principal.user
     if not user.is_active:
         return Approval.objects.none()
-    return Approval.objects.filter(
-        Q(team__in=teams_of(user, CONTENT_ROLES)) | Q(pools__overlap=pools_of(user)) | _lent(user)
-    )
-
-
-def teams_of(user: User, roles: object) -> list[int]:
-    """The ids of the teams in which the person has one of `roles`."""
-    return sorted(
-        Membership.objects.filter(user=user, roles__overlap=list(roles)).values_list("team_id", flat=True)  # type: ignore[call-overload]
-    )
+    teams = Membership.objects.filter(user=user, roles__overlap=list(CONTENT_ROLES)).values_list("team_id", flat=True)
+    givers = givers_of(user)
+    visible = Q(team__in=sorted(teams)) | Q(pools__overlap=group_pools_of([user.pk, *givers]))
+    if givers:
+        lent = Membership.objects.filter(user__in=givers, roles__contains=[Role.REVIEWER]).values("team")
+        visible |= Q(team__in=lent, pools__contains=[TEAM])
+    return Approval.objects.filter(visible)
 
 
 def givers_of(user: User) -> list[int]:
     """The ids of those for whom the person may vote now."""
-    now = Now()
+    now = DatabaseNow()
     return sorted(
         Delegation.objects.filter(taker=user, starts_at__lte=now, ends_at__gt=now, revoked_at__isnull=True)
         .order_by()
@@ -47,12 +46,10 @@ def givers_of(user: User) -> list[int]:
 
 def pools_of(user: User) -> list[str]:
     """The group pools that the person is in, and those of the people who delegated to them."""
-    people = [user.pk, *givers_of(user)]
+    return group_pools_of([user.pk, *givers_of(user)])
+
+
+def group_pools_of(people: Sequence[int]) -> list[str]:
+    """The group pools that these people (ids) are in."""
     names = Group.objects.filter(user__in=people).values_list("name", flat=True).distinct()
     return sorted(group_pool(name) for name in names)
-
-
-def _lent(user: User) -> Q:
-    """The team seats of those who delegated to the person."""
-    teams = Membership.objects.filter(user__in=givers_of(user), roles__contains=[Role.REVIEWER]).values("team")
-    return Q(team__in=teams, pools__contains=[TEAM])

@@ -1,6 +1,6 @@
 """An approval in somebody's hands: locked, with today's clock, and the few moves that every service makes with it."""
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -28,8 +28,10 @@ class Case:
     requirements: Requirements
     now: datetime
 
-    def electorate(self, people: Collection[int]) -> Electorate:
-        return policies.electorate(self.approval, requirements=self.requirements, people=people, at=self.now)
+    def electorate(self, people: Iterable[int]) -> Electorate:
+        """The rights that `people` (ids) and everybody who voted have now."""
+        everybody = {*people, *self.approval.votes.filter(void=False).values_list("voter_id", flat=True)}
+        return policies.electorate(self.approval, requirements=self.requirements, people=everybody, at=self.now)
 
     def votes(self) -> list[Vote]:
         """The votes on the current revision that were not taken back."""

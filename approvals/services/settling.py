@@ -1,5 +1,6 @@
 """From votes to an outcome: the count, the hold, and the settlement that everybody else loses to."""
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from approvals import policies
 from approvals.audit import EventType
 from approvals.errors import AlreadyDecided
 from approvals.models import Approval, Decision, Revision, Vote
-from approvals.policies import Tally
+from approvals.policies import Electorate, Tally
 from approvals.services.case import Case, display_name, take
 from approvals.services.deciding import retry_deadlocks
 from approvals.services.freshness import SYSTEM, freshen
@@ -38,13 +39,15 @@ def settle_case(case: Case) -> None:
     """The same for an approval already in hand."""
     freshen(case)
     if case.approval.status == ApprovalStatus.HELD and case.approval.held_until <= case.now:
-        count(case, hold=NO_HOLD, actor=SYSTEM)
+        count(case, case.electorate([]), hold=NO_HOLD, actor=SYSTEM)
 
 
-def count(case: Case, *, hold: timedelta, actor: str) -> None:
-    """Count the votes of people who have the right today. Decided: settle, or hold that long first. Short: pending."""
-    votes = case.votes()
-    tally = policies.tally(case.electorate([vote.voter_id for vote in votes]), votes)
+def count(case: Case, voters: Electorate, *, hold: timedelta, actor: str) -> None:
+    """Count the votes of people who have the right today. Decided: settle, or hold that long first. Short: pending.
+
+    `voters` holds the rights of everybody who voted; the requirements are those in force now.
+    """
+    tally = policies.tally(replace(voters, requirements=case.requirements), case.votes())
     reached = _reached(case, tally)
     if reached is None:
         if case.approval.status == ApprovalStatus.HELD:

@@ -64,7 +64,7 @@ def vote(
         if verdict == Verdict.EDIT:
             editing.revise(case, voter, args or "")
         _cast(case, verdict, voter, giver, message)
-        count(case, hold=hold, actor=person.actor)
+        count(case, voters, hold=hold, actor=person.actor)
     return case.approval
 
 

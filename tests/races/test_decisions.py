@@ -1,4 +1,4 @@
-"""Races about one approval, with real connections and real locks: exactly one outcome stands, and the losers are told."""
+"""Races about one approval, with real connections and real locks: one outcome stands, and the losers are told."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def at_once(*calls: Callable[[], Any]) -> list[Any]:
-    """Call all at the same moment, each on a thread and a connection of its own; results, or domain errors, in order."""
+    """Call all at once, each on a thread and a connection of its own; results, or domain errors, in order."""
     barrier = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> Any:
