@@ -27,7 +27,9 @@ WITH settled AS (
     INSERT INTO approvals_grant (
         approval_id, status, action, args, expires_at, created_at, spent_key, outcome, observed
     )
-    SELECT id, 'ready', action, args, settled_at + grant_life, settled_at, '', '', true FROM settled WHERE %(grants)s
+    SELECT id, 'ready', action, args, settled_at + make_interval(secs => extract(epoch FROM grant_life)), settled_at,
+        '', '', true
+    FROM settled WHERE %(grants)s
 )
 SELECT team_id, run_id, turn, key, tool, revision, action, args, settled_at FROM settled
 """

@@ -22,6 +22,7 @@ WHERE a.run_id = %s AND a.turn = %s AND a.key = %s AND a.kind = 'action'
 ORDER BY a.created_at DESC, a.id LIMIT 1
 FOR NO KEY UPDATE OF a
 """
+# In seconds: a "1 day" would be 23 or 25 hours when the session's time zone changes its clocks.
 INSERT_APPROVAL = """
 INSERT INTO approvals_approval (
     id, team_id, agent_id, run_id, kind, turn, key, generation, status, tool, tool_version, target, revision, args,
@@ -31,7 +32,7 @@ INSERT INTO approvals_approval (
 SELECT %(id)s, %(team)s, %(agent)s, %(run)s, 'action', %(turn)s, %(key)s, %(generation)s, 'pending', %(tool)s,
     %(tool_version)s, %(target)s, 1, %(args)s, %(action)s, %(review)s, %(snapshot)s, %(title)s, %(description)s,
     %(risk)s, %(allowed)s, %(args_schema)s, %(asked)s, %(requirements)s, %(pools)s, %(wanted)s, %(grant_life)s,
-    at, at + %(deadline)s::interval, %(supersedes)s
+    at, at + make_interval(secs => %(deadline)s), %(supersedes)s
 FROM fermata_now() AS at
 """
 INSERT_REVISION = """
@@ -121,7 +122,7 @@ def _open(cursor: Cursor, item: PreparedAsk, run: RunFacts, *, turn: int, snapsh
         "pools": sorted(item.requirements.pools),
         "wanted": sorted(item.requirements.wanted),
         "grant_life": item.requirements.grant_life,
-        "deadline": item.requirements.deadline,
+        "deadline": deadline.total_seconds() if (deadline := item.requirements.deadline) else None,
         "supersedes": earlier[0] if earlier else None,
     }
     cursor.execute(INSERT_APPROVAL, row)

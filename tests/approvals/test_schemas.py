@@ -103,7 +103,10 @@ def test_defaults_are_not_applied():
             ),
             "{}",
         ),
-        (json.dumps({"properties": {"a": {"items": {"enum": list(range(5000))}}}}), json.dumps({"a": [4999] * 100_000})),
+        (
+            json.dumps({"properties": {"a": {"items": {"enum": list(range(5000))}}}}),
+            json.dumps({"a": [4999] * 100_000}),
+        ),
     ],
 )
 def test_no_schema_holds_us_for_long(schema, args):
