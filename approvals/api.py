@@ -34,7 +34,7 @@ from runs.clock import database_now
 from runs.endpoints import IDEMPOTENCY_KEY, Endpoint, idempotency_key, read_body
 from runs.models import Scope
 from runs.paging import InvalidQuery, page, read_query
-from runs.principals import AgentPrincipal, Person
+from runs.principals import AgentPrincipal, Person, Principal
 from runs.serializers import run_url
 from runs.services.starting import PostedSnapshot, Resume
 from runs.states import ResumeMode
@@ -90,19 +90,11 @@ class ApprovalView(Endpoint):
     @extend_schema(operation_id="approvals_get", parameters=[WaitQuery], responses=ApprovalSerializer)
     def get(self, request: Request, approval_id: UUID) -> Response:
         read_query(WaitQuery, request)
-        return Response(self.shown(approval_id))
-
-    def shown(self, approval_id: UUID) -> dict[str, Any]:
-        approval = _whole(queries.visible_to(self.principal())).filter(pk=approval_id).first()
-        if approval is None:
-            raise NotVisible(approval_id)
-        return ApprovalSerializer(approval).data
+        return Response(_shown(self.principal(), approval_id))
 
 
-class VotesView(ApprovalView):
-    scopes = {}
+class VotesView(Endpoint):
     people = frozenset({"POST"})
-    http_method_names = ["post", "options"]
 
     @extend_schema(operation_id="approvals_vote", request=VoteShape, responses={201: ApprovalSerializer})
     def post(self, request: Request, approval_id: UUID) -> Response:
@@ -116,19 +108,18 @@ class VotesView(ApprovalView):
             args=canonical.dumps(verdict["args"]) if "args" in verdict else None,
             message=verdict["message"],
         )
-        return Response(self.shown(approval_id), status=201)
+        return Response(_shown(self.principal(), approval_id), status=201)
 
 
-class CancelView(ApprovalView):
+class CancelView(Endpoint):
     scopes = {"POST": Scope.APPROVALS_WRITE}
     people = frozenset({"POST"})
-    http_method_names = ["post", "options"]
 
     @extend_schema(operation_id="approvals_cancel", request=CancelShape, responses=ApprovalSerializer)
     def post(self, request: Request, approval_id: UUID) -> Response:
         asked = read_body(CancelShape, request)
         cancel(approval_id=approval_id, by=self.principal(), reason=asked["reason"])
-        return Response(self.shown(approval_id))
+        return Response(_shown(self.principal(), approval_id))
 
 
 class ConsumeView(Endpoint):
@@ -153,10 +144,8 @@ class ConsumeView(Endpoint):
         return Response(ConsumedSerializer(spent).data)
 
 
-class OutcomeView(ApprovalView):
+class OutcomeView(Endpoint):
     scopes = {"POST": Scope.APPROVALS_WRITE}
-    people = frozenset()
-    http_method_names = ["post", "options"]
 
     @extend_schema(operation_id="approvals_outcome", request=OutcomeShape, responses=ApprovalSerializer)
     def post(self, request: Request, approval_id: UUID) -> Response:
@@ -168,7 +157,7 @@ class OutcomeView(ApprovalView):
             outcome=canonical.dumps({name: asked[name] for name in ("result", "note") if asked.get(name)}),
             token=asked.get("resume_token"),
         )
-        return Response(self.shown(approval_id))
+        return Response(_shown(self.principal(), approval_id))
 
 
 def require_scopes(agent: AgentPrincipal, resume: dict[str, str]) -> None:
@@ -220,6 +209,13 @@ def _if_match(request: Request) -> int | None:
     if not (seq.isascii() and seq.isdigit() and len(seq) < 10):
         raise InvalidQuery({"If-Match": ["Must be the number of a checkpoint."]})
     return int(seq)
+
+
+def _shown(principal: Principal, approval_id: UUID) -> dict[str, Any]:
+    approval = _whole(queries.visible_to(principal)).filter(pk=approval_id).first()
+    if approval is None:
+        raise NotVisible(approval_id)
+    return ApprovalSerializer(approval).data
 
 
 def _whole(approvals: QuerySet[Approval]) -> QuerySet[Approval]:

@@ -20,6 +20,8 @@ from runs.serializers import LONGEST_TITLE
 from runs.states import ResumeMode
 
 MOST_APPROVALS = 100
+# Nobody outside the inbox is told of a person's seconds for changing their mind: held reads as pending.
+STATUSES = [choice for choice in ApprovalStatus.choices if choice[0] != ApprovalStatus.HELD]
 LONGEST_WAIT = 60  # seconds
 _SCHEMA = re.compile(r"([A-Za-z0-9_.:-]{1,80})/([0-9]{1,9})")
 
@@ -115,7 +117,7 @@ class OutcomeShape(Strict):
 
 class ApprovalQuery(ListQuery):
     run = serializers.UUIDField(required=False)
-    status = Choice(ApprovalStatus.choices, required=False)
+    status = Choice(STATUSES, required=False)
     kind = Choice(ApprovalKind.choices, required=False)
     key = Text(max_length=200, required=False)
     tool = Text(max_length=128, required=False)
@@ -124,7 +126,6 @@ class ApprovalQuery(ListQuery):
     def filters(self) -> dict[str, Any]:
         filters = super().filters()
         if filters.get("status") == ApprovalStatus.PENDING:
-            # Agents are not told of a person's seconds for changing their mind.
             filters["status__in"] = sorted(OPEN)
             del filters["status"]
         return filters
@@ -209,7 +210,7 @@ class ApprovalSerializer(serializers.ModelSerializer[Approval]):
             "inbox_url",
         )
 
-    @extend_schema_field(serializers.ChoiceField([choice for choice in ApprovalStatus.choices if choice[0] != "held"]))
+    @extend_schema_field(serializers.ChoiceField(STATUSES))
     def get_status(self, approval: Approval) -> str:
         return ApprovalStatus.PENDING if approval.status in OPEN else approval.status
 

@@ -18,6 +18,7 @@ from checkpoints import errors as checkpoints
 from runs import errors as runs
 from runs.idempotency import IdempotencyConflict
 from runs.paging import InvalidQuery
+from runs.parsers import BodyTooLarge
 from runs.services.external import ClaimedElsewhere
 from runs.strictjson import NotStrictJSON, escape
 
@@ -28,6 +29,7 @@ RETRY_AFTER = 2
 DOMAIN: tuple[tuple[type[Exception], int, str], ...] = (
     (NotStrictJSON, 400, "not_strict_json"),
     (RequestDataTooBig, 413, "request_too_large"),
+    (BodyTooLarge, 413, "request_too_large"),
     (checkpoints.SnapshotTooLarge, 413, "snapshot_too_large"),
     (checkpoints.Unencodable, 400, "unencodable"),
     (checkpoints.NotFound, 404, "not_found"),
@@ -59,6 +61,7 @@ DOMAIN: tuple[tuple[type[Exception], int, str], ...] = (
     (OperationalError, 503, "unavailable"),
     (InterfaceError, 503, "unavailable"),
 )
+_NO_FACTS = frozenset({"errors", "findings", "path", "reason"})
 UNAVAILABLE = "The database cannot be reached. Nothing was changed; try again in a moment."
 TITLES = {
     400: "The request is not valid",
@@ -82,7 +85,7 @@ class DomainProblem(APIException):
     def __init__(self, error: Exception, status: int, code: str) -> None:
         super().__init__(UNAVAILABLE if status == 503 else _sentence(str(error)), code)
         self.status_code = status
-        self.facts = _facts(error)
+        self.facts = {} if status == 503 else _facts(error)
         self.findings = tuple(_findings(error))
         if status == 503:
             self.wait = RETRY_AFTER
@@ -132,11 +135,11 @@ def problem_response(status: int, *, code: str, detail: str) -> JsonResponse:
 
 def _facts(error: Exception) -> dict[str, Any]:
     """The exception's own data. What is wrong with which field goes elsewhere, as `errors`."""
-    facts = {name: getattr(error, name) for name in getattr(error, "__dataclass_fields__", ())}
+    facts = {name: fact for name, fact in vars(error).items() if name not in _NO_FACTS}
     facts |= facts.pop("facts", {})
     if "status" in facts:  # of the run or grant; a problem's own `status` is that of HTTP
         facts["current_status"] = facts.pop("status")
-    return {name: fact for name, fact in facts.items() if name not in ("errors", "path", "reason")}
+    return facts
 
 
 def _findings(error: Exception) -> Iterator[dict[str, str]]:

@@ -18,6 +18,7 @@ from rest_framework.authentication import BaseAuthentication, SessionAuthenticat
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from runs.clock import DatabaseNow
 from runs.models import AgentKey
 from runs.principals import AgentPrincipal, Person
 
@@ -79,7 +80,7 @@ EITHER = (AgentKeyAuthentication, PersonBasicAuthentication, PersonSessionAuthen
 def _living_key(prefix: str) -> AgentKey | None:
     return (
         AgentKey.objects.select_related("agent", "agent__team")
-        .filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now()))
+        .filter(Q(expires_at__isnull=True) | Q(expires_at__gt=DatabaseNow()))
         .filter(prefix=prefix, revoked_at__isnull=True, agent__is_active=True)
         .first()
     )

@@ -94,12 +94,8 @@ class EventConflict(RunError):
 
 
 @dataclass
-class DuplicateExternalId(RunError):
-    """The agent already has a run of this name; to continue it, a suspension says from which checkpoint."""
-
+class NothingToContinue(RunError):
     external_id: str
-    run_id: UUID
-    status: str
 
     def __str__(self) -> str:
-        return f"run {self.run_id} with external_id {self.external_id!r} is {self.status}"
+        return f"there is no run with external_id {self.external_id!r} to continue"

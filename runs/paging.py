@@ -41,6 +41,7 @@ class ListQuery(serializers.Serializer[Any]):
     cursor = CursorField(required=False)
 
     def filters(self) -> dict[str, Any]:
+        """What to filter by: a field's `source` is the lookup."""
         return {name: value for name, value in self.validated_data.items() if name not in ("limit", "cursor")}
 
 

@@ -1,22 +1,21 @@
 """Reading a request's body."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import IO, Any
 
 from django.conf import settings
-from rest_framework.exceptions import APIException
 from rest_framework.parsers import BaseParser
 
 from runs import strictjson
 
 
-class BodyTooLarge(APIException):
-    status_code = 413
-    default_code = "request_too_large"
+@dataclass
+class BodyTooLarge(Exception):
+    limit: int
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"The request body is larger than {limit} bytes.")
-        self.limit = limit
+    def __str__(self) -> str:
+        return f"the request's body is larger than {self.limit} bytes"
 
 
 class StrictJSONParser(BaseParser):

@@ -16,6 +16,8 @@ class ByScope(BasePermission):
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:
+        if not hasattr(view, (request.method or "").lower()):
+            return True  # there is nothing to allow: the answer will be 405
         method = "GET" if request.method in ("HEAD", "OPTIONS") else request.method
         principal: Any = request.user
         if not isinstance(principal, AgentPrincipal):

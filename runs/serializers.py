@@ -177,9 +177,9 @@ class FinishRun(Strict):
 
 
 class RunQuery(ListQuery):
-    status = Choice(RunStatus.choices, required=False)
+    status = Choice(RunStatus.choices, required=False, source="head__status")
     kind = Choice(RunKind.choices, required=False)
-    workflow = Text(max_length=80, required=False)
+    workflow = Text(max_length=80, required=False, source="head__workflow")
     external_id = Text(max_length=200, required=False)
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from django.test import TransactionTestCase
+from django.test import TransactionTestCase, override_settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from fermata.celery import app
@@ -72,6 +72,13 @@ def move_clock(transactional_db: None) -> Iterator[Callable[[timedelta], None]]:
     yield move
     with connection.cursor() as cursor:
         cursor.execute("UPDATE test_clock SET ahead = interval '0'")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_passwords() -> Iterator[None]:
+    """Hashing is slow on purpose; nothing here tests it."""
+    with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
+        yield
 
 
 @pytest.fixture

@@ -99,15 +99,14 @@ def later_effects(*, run_id: UUID, turn: int) -> list[Step]:
     )
 
 
-def fork_run(
-    *, run_id: UUID, seq: int, actor: str, acknowledged: bool, person: User | None = None
-) -> Run:
+def fork_run(*, run_id: UUID, seq: int, actor: str, acknowledged: bool, person: User | None = None) -> Run:
     """A new run from checkpoint `seq` of another: its own id, its own approvals, its own idempotency keys.
 
+    Works inside the caller's transaction, if there is one.
     Raises RunNotFound; `checkpoints.errors.NotFound`; NotAcknowledged with the parent's effects after that checkpoint;
     UnknownWorkflow.
     """
-    with transaction.atomic(durable=True), connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
         parent = Run.objects.filter(id=run_id).select_related("head").first()
         if parent is None:
             raise RunNotFound(run_id)

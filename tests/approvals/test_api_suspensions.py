@@ -246,7 +246,9 @@ def test_odd_text_comes_back_as_it_was(caller: Caller, text: str) -> None:
     assert caller.get(f"/runs/{approval['run']}/snapshot").json()["state"]["x"] == text
 
 
-@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
+)
 def test_another_media_type_is_415(caller: Caller, content_type: str) -> None:
     answer = caller.post("/suspensions", b"{}", content_type=content_type)
     assert (answer.status_code, answer["Content-Type"]) == (415, "application/problem+json")
@@ -280,7 +282,7 @@ def test_a_snapshot_over_the_limit_is_413_with_the_figure(caller: Caller) -> Non
 def test_a_body_over_the_limit_is_413_with_the_figure(caller: Caller) -> None:
     answer = caller.post("/suspensions", suspension(description="x" * 2_000))
     assert (answer.status_code, answer.json()["code"]) == (413, "request_too_large")
-    assert "1000" in answer.json()["detail"]
+    assert answer.json()["limit"] == 1_000
 
 
 @override_settings(FERMATA_PENDING_CAP=2)
@@ -298,10 +300,6 @@ def test_a_deadline_stays_where_it_was_across_dst(caller: Caller) -> None:
     # pretix/pretix#296, anna-is-cute/paste#70
     year = datetime.now(tz=UTC).year + 1
     answer = caller.post("/suspensions", suspension(expires_at=f"{year}-10-25T12:00:00+02:00"))
-    approval = Approval.objects.get()
-    for _ in range(3):
-        approval.refresh_from_db()
-        approval.save()
     expires_at = parse_datetime(caller.get(answer.json()["approvals"][0]["url"]).json()["expires_at"])
     assert abs(expires_at - datetime(year, 10, 25, 10, tzinfo=UTC)) < timedelta(seconds=2)
 

@@ -22,15 +22,15 @@ PASSWORD = "correct horse battery"
 class Caller:
     """Somebody with an Authorization header. Bodies are JSON values, or bytes as they are to be sent."""
 
-    def __init__(self, authorization: str | None) -> None:
-        self._client = Client(headers={"Authorization": authorization} if authorization else None)
+    def __init__(self, authorization: str | None, client: Client | None = None) -> None:
+        self.client = client or Client(headers={"Authorization": authorization} if authorization else None)
 
     def get(self, path: str, **headers: str) -> HttpResponse:
-        return self._client.get(path if path.startswith("http") else API + path, headers=_named(headers))
+        return self.client.get(path if path.startswith("http") else API + path, headers=_named(headers))
 
     def post(self, path: str, body: Any = None, **headers: str) -> HttpResponse:
         data = body if isinstance(body, bytes) else json.dumps({} if body is None else body).encode()
-        return self._client.post(
+        return self.client.post(
             API + path, data, content_type=headers.pop("content_type", "application/json"), headers=_named(headers)
         )
 
@@ -43,9 +43,21 @@ def as_person(user: User, password: str = PASSWORD) -> Caller:
     return Caller("Basic " + base64.b64encode(f"{user.username}:{password}".encode()).decode())
 
 
+def in_browser(user: User) -> Caller:
+    """With a session, and without any CSRF token."""
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return Caller(None, client)
+
+
 def suspension(*, args: Any = None, **changes: Any) -> dict[str, Any]:
     """A request that parks a run at one approval; `changes` replace fields of the approval."""
-    approval = {"key": "call_1", "tool": "refund", "args": {"order": "A-7"} if args is None else args, "title": "Refund"}
+    approval = {
+        "key": "call_1",
+        "tool": "refund",
+        "args": {"order": "A-7"} if args is None else args,
+        "title": "Refund",
+    }
     return {
         "run": {"external_id": f"order-{uuid4()}", "title": "Refund agent"},
         "snapshot": {"schema": "refund-agent/1", "state": {"order": "A-7"}, "history": [{"role": "user"}]},
