@@ -8,7 +8,8 @@ from fermata.embedded.instance import CHECKOUT, Instance
 from fermata.embedded.leftovers import MARK
 from fermata.embedded.program import Program
 
-WITHOUT_ROOT_WARNING = "ignore:You're running the worker with superuser privileges"
+# Whoever starts all this as root knows it, and Celery would say so in eighteen lines.
+IGNORED_WARNING = "ignore:You're running the worker with superuser privileges"
 CELERY = ("celery", "--quiet", "-A", "fermata")
 
 
@@ -30,6 +31,7 @@ def programs(instance: Instance, port: int) -> Sequence[Program]:
     pool = os.environ.get("FERMATA_WORKER_POOL") or "prefork"
     concurrency = os.environ.get("FERMATA_WORKER_CONCURRENCY") or "2"
     address = ("--host", "127.0.0.1", "--port", str(port), "--no-access-log")
+    warnings = ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), IGNORED_WARNING]))
     schedule = instance.home / "beat-schedule"
     modules = {
         "web": ("uvicorn", "fermata.asgi:application", *address),
@@ -40,9 +42,9 @@ def programs(instance: Instance, port: int) -> Sequence[Program]:
     return [
         Program(
             name,
-            argv=[sys.executable, "-W", WITHOUT_ROOT_WARNING, "-m", *module],
+            argv=[sys.executable, "-m", *module],
             # FERMATA_PROCESS lets the settings give each kind of process database connections of its kind.
-            env={**environment(instance), "FERMATA_PROCESS": name},
+            env={**environment(instance), "FERMATA_PROCESS": name, "PYTHONWARNINGS": warnings},
         )
         for name, module in modules.items()
     ]

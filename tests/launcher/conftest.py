@@ -43,8 +43,8 @@ def start(instance: Instance) -> Iterator[Start]:
     """`start(PORT=...)` starts the instance with those variables; it ends with the test."""
     started: list[Running] = []
 
-    def start(of: Instance = instance, **variables: str) -> Running:
-        started.append(Running(of, **variables))
+    def start(of: Instance = instance, *, whole: bool = False, **variables: str) -> Running:
+        started.append(Running(of, whole=whole, **variables))
         return started[-1]
 
     yield start

@@ -99,15 +99,16 @@ def valkey_says(instance: Instance, command: str) -> str:
 
 
 class Running:
-    """A started `up`, whose output goes to a file beside its home."""
+    """A started `up`, whose output goes to a file beside its home; with the stand-ins, unless `whole`."""
 
-    def __init__(self, instance: Instance, **variables: str) -> None:
+    def __init__(self, instance: Instance, *, whole: bool = False, **variables: str) -> None:
         self.instance = instance
         self.port = int(variables.setdefault("PORT", str(free_port())))
         self._output = instance.home.with_name(f"output-{self.port}")
+        launcher = ["fermata.launcher", "up"] if whole else [STAND_IN]
         with self._output.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", STAND_IN],
+                [sys.executable, "-m", *launcher],
                 cwd=CHECKOUT,
                 env=environment(instance, **variables),
                 stdout=output,
@@ -139,4 +140,4 @@ class Running:
 
 
 class Start(Protocol):
-    def __call__(self, of: Instance = ..., **variables: str) -> Running: ...
+    def __call__(self, of: Instance = ..., *, whole: bool = ..., **variables: str) -> Running: ...
