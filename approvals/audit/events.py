@@ -74,7 +74,8 @@ def append(
 
     Takes the chain's lock until the transaction ends, so call it after every other lock is held (run, approval,
     grant, then chains). A transaction that writes to several chains writes to them in sorted order unless the run's
-    lock already keeps others away. Raises ValueError for an unknown `type`, TypeError for a body that is not JSON.
+    lock already keeps others away, and to a few hundred at most: the server's table of locks is finite.
+    Raises ValueError for an unknown `type`, TypeError for a body that is not JSON.
     """
     salt, text = secrets.token_bytes(SALT_BYTES), strictjson.dumps(body)
     cursor.execute(

@@ -16,10 +16,15 @@ JSON_TEXT = ("args", "args_before")
 
 @dataclass(frozen=True)
 class Line:
-    """One event. `actor` is a name; `facts` is None when the body was erased; `leaf` when it is not sealed yet."""
+    """One event. `actor` is a name; `facts` is None when the body was erased; `leaf` when it is not sealed yet.
+
+    `about` is tool and outcome, where there are any; `kind` what the chain belongs to: approval, run, team or site.
+    """
 
     event: AuditEvent
+    kind: str
     actor: str
+    about: str
     facts: list[Row] | None
     leaf: int | None
 
@@ -27,18 +32,20 @@ class Line:
 def lines(events: Sequence[AuditEvent]) -> list[Line]:
     """One line for each of `events`, which were fetched with their bodies and leaves."""
     names = _names({event.actor for event in events})
-    return [Line(event, names.get(event.actor, event.actor), _facts(event), _leaf(event)) for event in events]
+    return [_line(event, names.get(event.actor, event.actor)) for event in events]
 
 
-def _leaf(event: AuditEvent) -> int | None:
-    return event.leaf.no if hasattr(event, "leaf") else None
-
-
-def _facts(event: AuditEvent) -> list[Row] | None:
-    if not hasattr(event, "content"):
-        return None
-    body: dict[str, Any] = exact(event.content.body)
-    return rows({name: _opened(name, value) for name, value in body.items()})
+def _line(event: AuditEvent, actor: str) -> Line:
+    body: dict[str, Any] | None = exact(event.content.body) if hasattr(event, "content") else None
+    said = [str(body[name]) for name in ("tool", "outcome") if body.get(name)] if body else []
+    return Line(
+        event=event,
+        kind=event.chain.partition(":")[0],
+        actor=actor,
+        about=", ".join(said),
+        facts=None if body is None else rows({name: _opened(name, value) for name, value in body.items()}),
+        leaf=event.leaf.no if hasattr(event, "leaf") else None,
+    )
 
 
 def _opened(name: str, value: Any) -> Any:

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import pytest
 from django.db import DatabaseError, connection, transaction
@@ -50,7 +51,7 @@ def test_two_equal_bodies_have_different_commitments(write: Callable[..., str]) 
 
 @pytest.mark.django_db
 def test_it_refuses_an_unknown_type(write: Callable[..., str]) -> None:
-    with pytest.raises(ValueError, match="vote.bought"):
+    with pytest.raises(ValueError, match="is not a valid EventType"):
         write(type="vote.bought")
 
 
@@ -64,9 +65,9 @@ def test_it_refuses_an_actor_or_a_chain_of_no_known_shape(write: Callable[..., s
 @pytest.mark.django_db(transaction=True)
 def test_a_rolled_back_event_leaves_no_gap(write: Callable[..., str]) -> None:
     chain = write()
-    with pytest.raises(RuntimeError), transaction.atomic():
+    with transaction.atomic():
         write(chain=chain)
-        raise RuntimeError
+        transaction.set_rollback(True)
     write(chain=chain)
     assert list(AuditEvent.objects.filter(chain=chain).order_by("n").values_list("n", flat=True)) == [1, 2]
 
@@ -95,6 +96,6 @@ def test_twenty_writers_of_one_chain_leave_it_whole(team: Team) -> None:
         list(pool.map(work, range(writers)))
     events = list(AuditEvent.objects.filter(chain="site").order_by("n"))
     assert [event.n for event in events] == list(range(1, each * writers + 1))
-    assert all(bytes(after.prev) == bytes(before.hash) for before, after in zip(events, events[1:], strict=False))
+    assert all(bytes(after.prev) == bytes(before.hash) for before, after in pairwise(events))
     assert [event.pk for event in events] == sorted(event.pk for event in events)
     assert [event.at for event in events] == sorted(event.at for event in events)

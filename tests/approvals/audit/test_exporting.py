@@ -56,7 +56,8 @@ def test_jsonl_is_whole_and_exact(write: Callable[..., str]) -> None:
 def test_an_export_is_itself_an_event_and_is_in_the_export(write: Callable[..., str]) -> None:
     write()
     last = jsonl()[-2]
-    assert (last["type"], last["actor"], last["body"]) == ("audit.exported", "system", {"filters": {}, "format": "jsonl"})
+    assert (last["type"], last["actor"]) == ("audit.exported", "system")
+    assert last["body"] == {"filters": {}, "format": "jsonl"}
 
 
 def test_a_filtered_export_says_what_it_proves(write: Callable[..., str]) -> None:
@@ -81,7 +82,7 @@ def test_an_export_of_teams_leaves_out_the_others_and_is_told_to_each(write: Cal
 def test_csv_is_neutral_and_its_numbers_are_numbers(write: Callable[..., str]) -> None:
     write(body=ODD)
     row = sheet()[0]
-    assert row["tool"] == "'=HYPERLINK(\"http://evil.example\")"
+    assert row["tool"] == '\'=HYPERLINK("http://evil.example")'
     assert row["message"] == "'\\t@SUM(1)"
     assert row["args.amount"] == "-5"
     assert row["args.exact"] == "0.1000"

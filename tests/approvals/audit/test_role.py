@@ -48,7 +48,7 @@ def test_it_appends_and_seals(write: Callable[..., str], role: str) -> None:
 )
 def test_it_may_do_nothing_else(role: str, change: str) -> None:
     with (
-        pytest.raises(ProgrammingError, match="permission denied|must be owner"),
+        pytest.raises(ProgrammingError, match=r"permission denied|must be owner"),
         transaction.atomic(),
         connection.cursor() as cursor,
     ):

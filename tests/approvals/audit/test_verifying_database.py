@@ -45,7 +45,13 @@ def test_an_empty_trail_is_sound() -> None:
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("actor", "person:7"), ("type", "vote.undone"), ("at", "2020-01-01Z"), ("team_id", None), ("body_commit", NO_HASH)],
+    [
+        ("actor", "person:7"),
+        ("type", "vote.undone"),
+        ("at", "2020-01-01Z"),
+        ("team_id", None),
+        ("body_commit", NO_HASH),
+    ],
 )
 def test_a_changed_event_is_named(chains: list[str], column: str, value: Any) -> None:
     with unguarded() as change:

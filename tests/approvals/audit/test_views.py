@@ -55,7 +55,9 @@ def test_a_reviewer_reads_one_approvals_chain_and_not_the_trail(agent: Agent, si
     assert "Export" not in page.content.decode()
 
 
-def test_filters_that_cannot_be_understood_are_said(write: Callable[..., str], signed_in: Callable[..., Client]) -> None:
+def test_filters_that_cannot_be_understood_are_said(
+    write: Callable[..., str], signed_in: Callable[..., Client]
+) -> None:
     chain = write()
     page = signed_in("auditor").get(reverse("audit"), {"since": "yesterday", "run": "x", "type": "no.such"})
     assert chain in page.content.decode()
@@ -102,3 +104,11 @@ def test_an_auditor_takes_away_what_the_filters_show(
 
 def test_an_unknown_format_is_refused(signed_in: Callable[..., Client]) -> None:
     assert signed_in("auditor").post(reverse("audit-export"), {"format": "xls"}).status_code == 400
+
+
+@pytest.mark.parametrize(("role", "shown"), [("auditor", True), ("admin", True), ("reviewer", False)])
+def test_the_way_to_the_trail_is_shown_to_those_for_whom_it_is(
+    signed_in: Callable[..., Client], role: str, shown: bool
+) -> None:
+    page = signed_in(role).get(reverse("runs")).content.decode()
+    assert (f'href="{reverse("audit")}"' in page) is shown
