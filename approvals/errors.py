@@ -189,3 +189,13 @@ class TooManyPending(ApprovalError):
 
     def __str__(self) -> str:
         return f"{self.agent} already has {self.cap} open approvals"
+
+
+@dataclass
+class DelegationRefused(ApprovalError):
+    """A delegation cannot be made, confirmed or ended like this; `why` is a sentence for the person who tried."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why

@@ -246,7 +246,7 @@ CELERY_BEAT_SCHEDULE = {
 # --- the engine ------------------------------------------------------------------------------------------------
 
 FERMATA_LEASE_SECONDS = env.float("FERMATA_LEASE_SECONDS", 15.0, validate=validate.Range(min=1, max=600))
-FERMATA_SLICE_SECONDS = env.float("FERMATA_SLICE_SECONDS", 30.0, validate=validate.Range(min=0.1))
+FERMATA_SLICE_SECONDS = env.float("FERMATA_SLICE_SECONDS", 30.0, validate=validate.Range(min=0))
 FERMATA_MAX_CRASHES = env.int("FERMATA_MAX_CRASHES", 5, validate=validate.Range(min=1, max=100))
 FERMATA_MAX_FAILURES = env.int("FERMATA_MAX_FAILURES", 5, validate=validate.Range(min=1, max=100))
 FERMATA_HOOKS = "approvals.hooks.RunHooks"
@@ -267,17 +267,22 @@ if FERMATA_FAILPOINTS and PRODUCTION:
 FERMATA_HOLD_SECONDS = env.float("FERMATA_HOLD_SECONDS", 10.0, validate=validate.Range(min=0, max=120))
 FERMATA_CLAIM_SECONDS = env.int("FERMATA_CLAIM_SECONDS", 900)
 FERMATA_BASIC_VOTES = env.bool("FERMATA_BASIC_VOTES", not PRODUCTION)
+# Somebody who joined a team or a group less than this ago does not count for high risk yet.
+FERMATA_PROBATION_HOURS = env.float("FERMATA_PROBATION_HOURS", 24.0 if PRODUCTION else 0.0)
 FERMATA_REJECTION_MEMORY_DAYS = env.int("FERMATA_REJECTION_MEMORY_DAYS", 7, validate=validate.Range(min=0, max=365))
 FERMATA_PENDING_CAP = env.int("FERMATA_PENDING_CAP", 10_000, validate=validate.Range(min=1))
 
 # --- the audit trail -------------------------------------------------------------------------------------------
 
-FERMATA_AUDIT_KEY = env.str("FERMATA_AUDIT_KEY", "")  # base64 of 32 random bytes; or else in a file:
+# base64 of 32 random bytes; or else in a file:
+FERMATA_AUDIT_KEY = env.str("FERMATA_AUDIT_KEY", "", validate=validate.Regexp(r"^([A-Za-z0-9+/]{43}=)?$"))
 FERMATA_AUDIT_KEY_FILE = env.str("FERMATA_AUDIT_KEY_FILE", "" if PRODUCTION else str(current_instance().audit_key))
 if not (FERMATA_AUDIT_KEY or FERMATA_AUDIT_KEY_FILE):
     raise ImproperlyConfigured("FERMATA_AUDIT_KEY or FERMATA_AUDIT_KEY_FILE must be set in production: it signs the trail")
 FERMATA_AUDIT_RETIRED_KEYS: list[str] = env.list("FERMATA_AUDIT_RETIRED_KEYS", [])  # public keys, base64
-FERMATA_AUDIT_ANCHOR = env.str("FERMATA_AUDIT_ANCHOR", "" if PRODUCTION else str(current_instance().audit_anchor))
+# An anchor belongs to one database; only the embedded one is sure to be the one that was here before.
+_own_database = not env.str("DATABASE_URL", "")
+FERMATA_AUDIT_ANCHOR = env.str("FERMATA_AUDIT_ANCHOR", str(current_instance().audit_anchor) if _own_database else "")
 
 # --- examples --------------------------------------------------------------------------------------------------
 

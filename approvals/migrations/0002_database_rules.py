@@ -90,6 +90,24 @@ CREATE CONSTRAINT TRIGGER approvals_approval_told AFTER INSERT OR UPDATE OF stat
     EXECUTE FUNCTION approvals_check_told();
 """
 
+# Since when somebody is in a group, whichever way they got there.
+POOL_ENTRIES = """
+CREATE FUNCTION approvals_keep_pool_entries() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP <> 'INSERT' THEN
+        DELETE FROM approvals_pool_entry WHERE user_id = OLD.user_id AND group_id = OLD.group_id;
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        INSERT INTO approvals_pool_entry (user_id, group_id, since) VALUES (NEW.user_id, NEW.group_id, fermata_now());
+    END IF;
+    RETURN NULL;
+END $$;
+INSERT INTO approvals_pool_entry (user_id, group_id, since)
+    SELECT user_id, group_id, fermata_now() FROM auth_user_groups;
+CREATE TRIGGER approvals_pool_entries AFTER INSERT OR UPDATE OR DELETE ON auth_user_groups
+    FOR EACH ROW EXECUTE FUNCTION approvals_keep_pool_entries();
+"""
+
 
 def catch_all(apps, schema_editor):
     """Until somebody says otherwise, one reviewer of the team decides about everything."""
@@ -125,6 +143,13 @@ class Migration(migrations.Migration):
         migrations.RunSQL(
             TOLD,
             "DROP TRIGGER approvals_approval_told ON approvals_approval; DROP FUNCTION approvals_check_told()",
+        ),
+        migrations.RunSQL(
+            POOL_ENTRIES,
+            """
+            DROP TRIGGER approvals_pool_entries ON auth_user_groups;
+            DROP FUNCTION approvals_keep_pool_entries();
+            """,
         ),
         migrations.RunPython(catch_all, migrations.RunPython.noop),
     ]

@@ -1,6 +1,6 @@
 from approvals.models.approvals import Approval, CardView, Decision, Grant, Revision, Vote
 from approvals.models.audit import AuditBody, AuditErasure, AuditEvent, AuditLeaf, AuditSeal
-from approvals.models.people import Delegation, StepUp
+from approvals.models.people import Delegation, PoolEntry, StepUp
 from approvals.models.policies import Policy, PolicyVersion
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Grant",
     "Policy",
     "PolicyVersion",
+    "PoolEntry",
     "Revision",
     "StepUp",
     "Vote",

@@ -1,13 +1,13 @@
 """Who may vote on an approval, and whose votes count. Rights are read afresh each time: only today's count."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from django.contrib.auth.models import Group, User
-from django.db.models import F
+from django.conf import settings
+from django.contrib.auth.models import User
 
-from approvals.models import Approval, Delegation, Vote
+from approvals.models import Approval, Delegation, PoolEntry, Vote
 from approvals.policies.requirements import TEAM, Requirements, Seat, group_pool, person_pool
 from approvals.states import Risk, Verdict
 from runs.models import Agent, Membership, Role, Run
@@ -19,13 +19,15 @@ NO_POOLS: frozenset[str] = frozenset()
 class Electorate:
     """The rights that some people have on one approval at one moment.
 
-    `pools` holds what each active person is in; `givers` who delegated to a person; `requesters` who may never vote.
+    `pools` holds what each active person is in, `fresh` what they joined too lately for high risk; `delegations` who
+    gave each person their vote; `requesters` who may never vote.
     """
 
     requirements: Requirements
     requesters: frozenset[int]
     pools: dict[int, frozenset[str]]
-    givers: dict[int, tuple[int, ...]]
+    fresh: dict[int, frozenset[str]]
+    delegations: tuple[Delegation, ...]
 
     def why_not(self, person: int) -> str:
         """Why the person may not vote, as a sentence to them; empty when they may."""
@@ -33,11 +35,22 @@ class Electorate:
             return "Your account is not active."
         if person in self.requesters:
             return "You asked for this run or answer for its agent: somebody else must decide."
-        if not self.requesters.isdisjoint(self.givers.get(person, ())):
+        if any(given.giver_id in self.requesters for given in self.delegations if given.taker_id == person):
             return "You stand in for somebody who asked for this run: somebody else must decide."
-        if not self.holds_seat(person) and self.seat_lent_to(person) is None:
-            return f"Only {describe(self.requirements.pools)} can decide this."
-        return ""
+        if self.holds_seat(person) or self.seat_lent_to(person) is not None:
+            return ""
+        if not self.fresh.get(person, NO_POOLS).isdisjoint(self.requirements.pools):
+            return f"You joined less than {probation()} ago: for high risk that does not count yet."
+        return f"Only {describe(self.requirements.pools)} can decide this."
+
+    def givers(self, person: int) -> tuple[int, ...]:
+        """For whom the person may vote here. For high risk, a delegation needs an administrator's confirmation."""
+        high = self.requirements.risk == Risk.HIGH
+        return tuple(
+            given.giver_id
+            for given in self.delegations
+            if given.taker_id == person and (given.confirmed_by_id is not None or not high)
+        )
 
     def holds_seat(self, person: int) -> bool:
         """Whether the person is in a pool that a policy names (a pool that only the agent names gives no right)."""
@@ -47,7 +60,7 @@ class Electorate:
 
     def seat_lent_to(self, person: int) -> int | None:
         """Somebody with a seat for whom the person may vote."""
-        return next((giver for giver in self.givers.get(person, ()) if self.holds_seat(giver)), None)
+        return next((giver for giver in self.givers(person) if self.holds_seat(giver)), None)
 
     def counts(self, vote: Vote) -> bool:
         """Whether the vote counts by today's rights."""
@@ -55,7 +68,7 @@ class Electorate:
             return False
         if vote.on_behalf_of_id is None:
             return self.holds_seat(vote.voter_id)
-        return vote.on_behalf_of_id in self.givers.get(vote.voter_id, ()) and self.holds_seat(vote.on_behalf_of_id)
+        return vote.on_behalf_of_id in self.givers(vote.voter_id) and self.holds_seat(vote.on_behalf_of_id)
 
     def fills(self, seat: Seat, people: Iterable[int]) -> bool:
         """Whether a vote of `people` (a voter, and for whom) counts for the seat: once, whoever of them is in it."""
@@ -68,20 +81,26 @@ class Electorate:
 
 def electorate(approval: Approval, *, requirements: Requirements, people: Collection[int], at: datetime) -> Electorate:
     """Read the rights of `people` (user ids), and of those who delegated to them, at the moment `at`."""
-    givers: dict[int, tuple[int, ...]] = {}
-    for taker, giver in (
-        Delegation.objects.filter(taker__in=people, starts_at__lte=at, ends_at__gt=at, revoked_at__isnull=True)
-        .order_by("id")
-        .values_list("taker_id", "giver_id")
-    ):
-        givers[taker] = (*givers.get(taker, ()), giver)
-    everybody = {*people, *(giver for each in givers.values() for giver in each)}
+    delegations = tuple(
+        Delegation.objects.filter(
+            taker__in=people, starts_at__lte=at, ends_at__gt=at, revoked_at__isnull=True
+        ).order_by("id")
+    )
+    everybody = {*people, *(given.giver_id for given in delegations)}
+    entries = _entries(everybody, team_id=approval.team_id)
+    settled_in = at - probation() if requirements.risk == Risk.HIGH else None
     return Electorate(
         requirements=requirements,
         requesters=requesters_of(approval),
-        pools=_pools(everybody, team_id=approval.team_id),
-        givers=givers,
+        pools=_pools(entries, lambda since: settled_in is None or since <= settled_in),
+        fresh=_pools(entries, lambda since: settled_in is not None and since > settled_in),
+        delegations=delegations,
     )
+
+
+def probation() -> timedelta:
+    """How long somebody must have been in a team or group to count for high risk."""
+    return timedelta(hours=settings.FERMATA_PROBATION_HOURS)
 
 
 def requesters_of(approval: Approval) -> frozenset[int]:
@@ -146,13 +165,20 @@ def describe(pools: Collection[str]) -> str:
     return " or ".join(words.get(pool, pool.partition(":")[2]) for pool in sorted(pools))
 
 
-def _pools(people: Collection[int], *, team_id: int) -> dict[int, frozenset[str]]:
-    active = set(User.objects.filter(pk__in=people, is_active=True).values_list("pk", flat=True))
-    pools = {person: {person_pool(person)} for person in active}
-    reviewers = Membership.objects.filter(user__in=active, team=team_id, roles__contains=[Role.REVIEWER])
-    for person in reviewers.values_list("user_id", flat=True):
-        pools[person].add(TEAM)
-    memberships = Group.objects.filter(user__in=active).annotate(person=F("user")).values_list("person", "name")
-    for person, name in memberships:
-        pools[person].add(group_pool(name))
-    return {person: frozenset(names) for person, names in pools.items()}
+def _entries(people: Collection[int], *, team_id: int) -> dict[int, list[tuple[str, datetime]]]:
+    """For each active person, the pools that they are in, with the time since when."""
+    users = User.objects.filter(pk__in=people, is_active=True).values_list("pk", "date_joined")
+    entries = {user: [(person_pool(user), joined)] for user, joined in users}
+    reviewers = Membership.objects.filter(user__in=entries, team=team_id, roles__contains=[Role.REVIEWER])
+    for user, since in reviewers.values_list("user_id", "since"):
+        entries[user].append((TEAM, since))
+    members = PoolEntry.objects.filter(user__in=entries).values_list("user_id", "group__name", "since")
+    for user, name, since in members:
+        entries[user].append((group_pool(name), since))
+    return entries
+
+
+def _pools(
+    entries: dict[int, list[tuple[str, datetime]]], counts: Callable[[datetime], bool]
+) -> dict[int, frozenset[str]]:
+    return {user: frozenset(pool for pool, since in each if counts(since)) for user, each in entries.items()}

@@ -117,7 +117,7 @@ def _seat(case: Case, voters: Electorate, voter: User, on_behalf_of: User | None
     if why := voters.why_not(voter.pk):
         raise NotEligible(case.approval.pk, why)
     if on_behalf_of is not None:
-        if on_behalf_of.pk in voters.givers.get(voter.pk, ()) and voters.holds_seat(on_behalf_of.pk):
+        if on_behalf_of.pk in voters.givers(voter.pk) and voters.holds_seat(on_behalf_of.pk):
             return on_behalf_of.pk
         raise NotEligible(case.approval.pk, f"You cannot decide this for {on_behalf_of.get_username()}.")
     return None if voters.holds_seat(voter.pk) else voters.seat_lent_to(voter.pk)
