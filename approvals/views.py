@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -13,22 +14,22 @@ from django.views.decorators.http import require_POST, require_safe
 
 from approvals.audit.views_log import record_view
 from approvals.errors import EditInvalid, NotVisible, Refused, StepUpNeeded, VoteInvalid
-from approvals.forms import Ballot, read_ballot
+from approvals.forms import Ballot, read_ballot, read_resolution
 from approvals.models import Approval
-from approvals.presentation.answers import answer_form
 from approvals.presentation.card import build_card
 from approvals.presentation.inbox import read_inbox, row_line
 from approvals.presentation.refusals import Notice, notice
 from approvals.queries import visible_to
 from approvals.services.claims import claim, release
+from approvals.services.doubt import resolve_in_doubt
 from approvals.services.settling import settle
 from approvals.services.stepup import confirm
 from approvals.services.voting import undo, vote
-from approvals.states import Verdict
+from approvals.states import ApprovalKind
 from runs.access import signed_in
 from runs.principals import Person
 
-NO_VERDICT = Notice("Not done", "The form names no verdict.", status=400)
+NO_ANSWER = Notice("Not done", "The form names no answer.", status=400)
 
 
 @require_safe
@@ -49,9 +50,8 @@ def inbox_news(request: HttpRequest, person: Person) -> HttpResponse:
 def approval_page(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
     approval = _visible(person, approval_id)
     record_view(approval=approval, viewer=person.user)
-    wanted = request.GET.get("answer", "")
-    verdict = Verdict(wanted) if wanted in Verdict.values else None
-    return _card(request, person, approval_id, verdict=verdict, mode=request.GET.get("mode", ""))
+    typed = {"mode": "json"} if request.GET.get("mode") == "json" and approval.kind == ApprovalKind.ACTION else {}
+    return _card(request, person, approval_id, open_form=request.GET.get("answer", ""), typed=typed)
 
 
 @require_safe
@@ -67,12 +67,12 @@ def approval_vote(request: HttpRequest, person: Person, approval_id: UUID) -> Ht
     """One verdict on what the person was shown. What was typed is kept when it is refused."""
     ballot = read_ballot(request.POST.dict(), _visible(person, approval_id))
     if ballot is None:
-        return _card(request, person, approval_id, refusal=NO_VERDICT)
+        return _card(request, person, approval_id, refusal=NO_ANSWER)
+    again = partial(_card, request, person, approval_id, open_form=ballot.verdict)
     if not ballot.is_readable:
-        return _card(request, person, approval_id, ballot=ballot, status=400)
+        return again(typed={"ballot": ballot}, status=400)
     if ballot.password and not _confirmed(request, person, approval_id, ballot):
-        errors = {"password": "That is not your password."}
-        return _card(request, person, approval_id, ballot=ballot, errors=errors, status=403)
+        return again(typed={"ballot": ballot, "errors": {"password": "That is not your password."}}, status=403)
     try:
         vote(
             approval_id=approval_id,
@@ -84,14 +84,40 @@ def approval_vote(request: HttpRequest, person: Person, approval_id: UUID) -> Ht
             hold=timedelta(seconds=settings.FERMATA_HOLD_SECONDS),
         )
     except EditInvalid as error:
-        errors = {"form": " ".join(ballot.edit.blame(list(error.errors)) if ballot.edit else [])}
-        return _card(request, person, approval_id, ballot=ballot, errors=errors, status=400)
+        rest = ballot.edit.blame(list(error.errors)) if ballot.edit else []
+        return again(typed={"ballot": ballot, "errors": {"form": " ".join(rest)}}, status=400)
     except VoteInvalid as error:
-        return _card(request, person, approval_id, ballot=ballot, errors=dict(error.errors), status=400)
+        return again(typed={"ballot": ballot, "errors": dict(error.errors)}, status=400)
     except StepUpNeeded as error:
-        return _card(request, person, approval_id, ballot=ballot, errors={"form": f"{error}."}, status=403)
+        return again(typed={"ballot": ballot, "errors": {"form": f"{error}."}}, status=403)
     except Refused as error:
         return _refused(request, person, approval_id, error, seen=ballot.review)
+    return _done(request, person, approval_id)
+
+
+@require_POST
+@signed_in
+def approval_resolve(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
+    """What became of a call in doubt."""
+    said = read_resolution(request.POST.dict())
+    if said is None:
+        return _card(request, person, approval_id, refusal=NO_ANSWER)
+    again = partial(_card, request, person, approval_id, open_form=said.answer)
+    if said.error:
+        return again(typed={"resolution": said}, status=400)
+    try:
+        resolve_in_doubt(
+            approval_id=approval_id,
+            person=person.user,
+            answer=said.answer,
+            review=said.review,
+            outcome=said.outcome,
+            message=said.message,
+        )
+    except VoteInvalid as error:
+        return again(typed={"resolution": said, "errors": {"form": f"{error}."}}, status=400)
+    except Refused as error:
+        return _refused(request, person, approval_id, error, seen=said.review)
     return _done(request, person, approval_id)
 
 
@@ -121,9 +147,7 @@ def approval_settle(request: HttpRequest, person: Person, approval_id: UUID) -> 
     return _update(request, person, approval_id)
 
 
-def _attempt(
-    request: HttpRequest, person: Person, approval_id: UUID, service: Callable[[], Approval]
-) -> HttpResponse:
+def _attempt(request: HttpRequest, person: Person, approval_id: UUID, service: Callable[[], Approval]) -> HttpResponse:
     try:
         service()
     except Refused as error:
@@ -150,27 +174,14 @@ def _card(
     person: Person,
     approval_id: UUID,
     *,
-    verdict: Verdict | None = None,
-    mode: str = "",
-    ballot: Ballot | None = None,
-    errors: dict[str, str] | None = None,
+    open_form: str = "",
+    typed: dict[str, Any] | None = None,
     refusal: Notice | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """The card as it is now: with a form open, with a refused ballot in it, or with a refusal on top."""
+    """The card as it is now: with a form open, and in it what was `typed`; or with a refusal on top."""
     card = build_card(_visible(person, approval_id), person.user)
-    answer = None
-    verdict = ballot.verdict if ballot else verdict
-    if verdict and card.may_answer(verdict):
-        answer = answer_form(
-            card.approval,
-            card.requirements,
-            verdict,
-            has_warnings=bool(card.warnings),
-            mode=mode,
-            ballot=ballot,
-            errors=errors,
-        )
+    answer = card.form(open_form, **(typed or {})) if open_form else None
     is_shown_first = request.method != "POST" and answer is None
     context: dict[str, Any] = {
         **_inbox(request, person),

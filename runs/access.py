@@ -20,7 +20,7 @@ def signed_in(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
     """Call `view` with the person; anybody else is sent to sign in, and comes back to the page that they were on."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if isinstance(request.user, User):
             return view(request, Person(request.user), *args, **kwargs)
         asked_by_htmx: Any = getattr(request, "htmx", None)

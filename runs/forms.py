@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.db.models import QuerySet
 
 from runs.models import Agent
 from runs.states import RunStatus
@@ -13,13 +14,10 @@ class RunFilter(forms.Form):
 
     q = forms.CharField(required=False, max_length=200)
     status = forms.ChoiceField(required=False, choices=[("", "Status"), *RunStatus.choices])
-    agent = forms.ModelChoiceField(required=False, queryset=Agent.objects.none(), empty_label="Agent")
 
-    def __init__(self, *args: Any, agents: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, agents: QuerySet[Agent], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field = self.fields["agent"]
-        assert isinstance(field, forms.ModelChoiceField)
-        field.queryset = agents
+        self.fields["agent"] = forms.ModelChoiceField(required=False, queryset=agents)
         self.is_valid()
 
     def chosen(self) -> dict[str, Any]:

@@ -73,7 +73,14 @@ def run_checkpoint(request: HttpRequest, person: Person, run_id: UUID, seq: int)
         raise Http404 from error
     except CheckpointError as error:
         shown, problem = None, str(error)
-    context = {"section": "runs", "run": run, "seq": seq, "shown": shown, "problem": problem, **_operations(person, run)}
+    context = {
+        "section": "runs",
+        "run": run,
+        "seq": seq,
+        "shown": shown,
+        "problem": problem,
+        **_operations(person, run),
+    }
     return render(request, "runs/checkpoint.html", context)
 
 

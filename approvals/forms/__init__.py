@@ -2,5 +2,6 @@
 
 from approvals.forms.ballots import Ballot, read_ballot
 from approvals.forms.edits import EditForm, Field
+from approvals.forms.resolutions import Resolution, read_resolution
 
-__all__ = ["Ballot", "EditForm", "Field", "read_ballot"]
+__all__ = ["Ballot", "EditForm", "Field", "Resolution", "read_ballot", "read_resolution"]

@@ -1,4 +1,4 @@
-"""The form in which a reviewer edits arguments: fields drawn from them and from the tool's schema, or the whole as JSON.
+"""The form in which a reviewer edits arguments: a field for each, or the whole as JSON.
 
 What is not touched keeps its value exactly, to the digit and the line ending: it is never parsed from what a browser
 sends back.
@@ -53,7 +53,9 @@ class EditForm:
     def __init__(self, *, args: str, schema: str, mode: str, posted: Mapping[str, str] | None = None) -> None:
         self.mode = "json" if mode == "json" else "fields"
         self._args = canonical.parse(args)
-        self.fields = [_whole(self._args)] if self.mode == "json" else list(_fields(self._args, canonical.parse(schema)))
+        self.fields = (
+            [_whole(self._args)] if self.mode == "json" else list(_fields(self._args, canonical.parse(schema)))
+        )
         self._posted = posted or {}
 
     def read(self) -> str | None:
@@ -132,7 +134,9 @@ def _field(name: str, value: Any, rule: dict[str, Any], *, is_needed: bool) -> F
     if options := _options(value, rule):
         shown = "" if value is _ABSENT else canonical.dumps(value)
         return replace(base, value=shown, options=options, widget="select")
-    if (value is _ABSENT and kind == "string") or (isinstance(value, str) and kind in {None, "string"} and is_plain(value)):
+    if (value is _ABSENT and kind == "string") or (
+        isinstance(value, str) and kind in {None, "string"} and is_plain(value)
+    ):
         text = "" if value is _ABSENT else value
         is_long = len(text) > 80 or "\n" in text
         return replace(base, value=text, as_json=False, widget="textarea" if is_long else "input")

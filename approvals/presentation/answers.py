@@ -1,8 +1,11 @@
 """What a reviewer can answer, and the form in which they do."""
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
-from approvals.forms import Ballot, EditForm, Field
+from django.utils import timezone
+
+from approvals.forms import Ballot, EditForm, Field, Resolution
 from approvals.models import Approval
 from approvals.policies import Requirements
 from approvals.states import Risk, Verdict
@@ -10,7 +13,10 @@ from approvals.states import Risk, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One button. `is_one_click`: it decides at once; `is_careful`: its key only moves the focus there."""
+    """One button. `is_one_click`: it decides at once; `is_careful`: its key only moves the focus there.
+
+    Before `waits_until` it cannot be pressed.
+    """
 
     name: str
     label: str
@@ -18,11 +24,20 @@ class Action:
     style: str
     is_one_click: bool = False
     is_careful: bool = False
+    waits_until: datetime | None = None
+
+    @property
+    def seconds_left(self) -> int:
+        left = self.waits_until - timezone.now() if self.waits_until else timedelta(0)
+        return max(0, int(left.total_seconds()) + 1)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The open form: `mode` is how arguments are edited, `errors` are by field (`form`, `message`, `password`)."""
+    """The open form: `mode` is how arguments are edited, `errors` are by field (`form`, `message`, `password`).
+
+    `route` is the name of the view that takes it. `fields` stand in the card for an edit, else in the form.
+    """
 
     verdict: str
     title: str
@@ -30,10 +45,11 @@ class Answer:
     style: str
     hint: str = ""
     mode: str = ""
-    has_message: bool = True
+    route: str = "approval-vote"
     message_label: str = "Reason"
     message_required: bool = False
     must_confirm: bool = False
+    confirm_label: str = "I have read every argument, and this exact action may run."
     needs_password: bool = False
     message: str = ""
     errors: dict[str, str] = field(default_factory=dict)
@@ -100,3 +116,57 @@ def answer_form(
         needs_password=requirements.reauthentication,
         errors=errors or {},
     )
+
+
+DOUBT_FORMS = {
+    "happened": Answer(
+        "happened",
+        "It happened",
+        "Say that it happened",
+        "button-main",
+        "The run goes on with this as the call's result.",
+        route="approval-resolve",
+        message_label="How you know",
+    ),
+    "not_happened": Answer(
+        "not_happened",
+        "It did not happen: do it",
+        "Make the call now",
+        "button-main",
+        route="approval-resolve",
+        message_label="How you know",
+        must_confirm=True,
+        confirm_label="I have looked in the other system: the call did not happen.",
+    ),
+    "stop": Answer(
+        "stop",
+        "Stop the run",
+        "Stop the run",
+        "button-bad",
+        "It ends now, and nothing more is done.",
+        route="approval-resolve",
+    ),
+}
+
+
+def doubt_actions(safe_at: datetime | None) -> list[Action]:
+    """The answers about a call in doubt. That it did not happen can be said from `safe_at` on."""
+    waits = safe_at if safe_at is not None and safe_at > timezone.now() else None
+    return [
+        Action("happened", "It happened", "h", ""),
+        Action("not_happened", "It did not: do it", "n", "", waits_until=waits),
+        Action("stop", "Stop the run", "s", ""),
+    ]
+
+
+def doubt_form(name: str, *, resolution: Resolution | None = None, errors: dict[str, str] | None = None) -> Answer:
+    """The form for one answer about a call in doubt; with what was typed, when `resolution` was refused."""
+    answer = DOUBT_FORMS[name]
+    if name == "happened":
+        typed = resolution.typed if resolution else ""
+        error = resolution.error if resolution else ""
+        outcome = Field(
+            "outcome", "What the call gave", typed, None, True, "as JSON; empty for null", "textarea", error=error
+        )
+        answer = replace(answer, fields=(outcome,))
+    return replace(answer, message=resolution.message if resolution else "", errors=errors or {})

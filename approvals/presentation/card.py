@@ -1,6 +1,7 @@
 """Everything that a card shows, gathered for one viewer."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.utils.safestring import SafeString
@@ -9,7 +10,7 @@ from approvals import canonical, policies, queries
 from approvals.models import Approval, Revision, Vote
 from approvals.policies import Requirements
 from approvals.presentation import policy
-from approvals.presentation.answers import Action, actions
+from approvals.presentation.answers import Action, Answer, actions, answer_form, doubt_actions, doubt_form
 from approvals.presentation.claim import ClaimLine, claim_line
 from approvals.presentation.diffs import Change, changes
 from approvals.presentation.doubt import Doubt, doubt
@@ -60,8 +61,13 @@ class Card:
     def may_vote(self) -> bool:
         return not self.why_not and self.progress is None
 
-    def may_answer(self, verdict: Verdict) -> bool:
-        return self.may_vote and any(action.name == verdict for action in self.actions)
+    def form(self, name: str, **typed: Any) -> Answer | None:
+        """The open form for the answer called `name`, if it is open to the viewer; `typed` as its builder takes it."""
+        if not self.may_vote or all(action.name != name or action.waits_until for action in self.actions):
+            return None
+        if self.is_in_doubt:
+            return doubt_form(name, **typed)
+        return answer_form(self.approval, self.requirements, Verdict(name), has_warnings=bool(self.warnings), **typed)
 
     @property
     def is_in_doubt(self) -> bool:
@@ -83,6 +89,7 @@ def build_card(approval: Approval, viewer: User) -> Card:
     why_not = electorate.why_not(viewer.pk) or _waiting(mine)
     revisions = list(approval.revisions.select_related("author"))
     warnings = text.warnings(*texts_of(approval))
+    in_doubt = approval.kind == ApprovalKind.IN_DOUBT
     return Card(
         approval=approval,
         requirements=requirements,
@@ -107,8 +114,10 @@ def build_card(approval: Approval, viewer: User) -> Card:
         may_undo=mine is not None and approval.is_open,
         claim=claim_line(approval, viewer, may_vote=not why_not),
         progress=progress(approval, counting, viewer_id=viewer.pk),
-        doubt=doubt(approval) if approval.kind == ApprovalKind.IN_DOUBT else None,
-        actions=actions(approval, requirements, has_warnings=bool(warnings)) if approval.kind == ApprovalKind.ACTION else [],
+        doubt=doubt(approval) if in_doubt else None,
+        actions=doubt_actions(approval.safe_at)
+        if in_doubt
+        else actions(approval, requirements, has_warnings=bool(warnings)),
     )
 
 

@@ -35,4 +35,4 @@ def doubt(approval: Approval) -> Doubt:
         Receipt(found.at, pretty(to_jsonable(decode(bytes(found.outcome), what="receipt"))))
         for found in StepEvidence.objects.filter(**place).order_by("at")
     )
-    return Doubt(step.started_at if step else None, step.deadline_at if step else None, receipts)
+    return Doubt(step.started_at if step else None, approval.safe_at, receipts)

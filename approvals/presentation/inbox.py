@@ -61,7 +61,9 @@ class RowLine:
 def read_inbox(address: QueryDict, person: Person) -> dict[str, Any]:
     """What the inbox's templates need, for the queue that the page's address names."""
     filters = read_filters(address)
-    counts = {tab: matching(in_tab(person, tab), **filters.chosen).count() for tab in Tab if tab is not Tab.HISTORY}
+    counts: dict[Tab, int] = {
+        tab: matching(in_tab(person, tab), **filters.chosen).count() for tab in Tab if tab is not Tab.HISTORY
+    }
     tab = read_tab(address) or next((tab for tab in counts if counts[tab]), Tab.UNCLAIMED)
     everything = in_tab(person, tab)
     cards = matching(everything, **filters.chosen)

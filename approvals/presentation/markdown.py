@@ -1,4 +1,4 @@
-"""An agent's words as HTML: a small part of Markdown, loading nothing, linking nowhere, and never looking like the page.
+"""An agent's words as HTML: a part of Markdown that loads nothing, links nowhere, never looks like the page.
 
 What is left out (links, images, headings, raw HTML) stays in the text as it was written.
 """

@@ -87,8 +87,8 @@ def right_to_vote(electorate: Electorate, viewer: User) -> str:
         return why
     if electorate.holds_seat(viewer.pk):
         return "You can decide this."
-    giver = User.objects.get(pk=electorate.seat_lent_to(viewer.pk))
-    return f"You can decide this for {name_of(giver)}."
+    giver = electorate.seat_lent_to(viewer.pk)
+    return f"You can decide this for {name_of(User.objects.get(pk=giver))}." if giver is not None else ""
 
 
 def span(length: timedelta) -> str:

@@ -1,4 +1,4 @@
-"""What became of a decision: held, decided, queued, resumed, the tool's result. The card shows it until the loop closes."""
+"""What became of a decision: held, decided, queued, resumed, the tool's result."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,6 +8,7 @@ from django.utils.safestring import SafeString
 
 from approvals import canonical
 from approvals.models import Approval, Decision, Grant, Vote
+from approvals.presentation.chips import settled_chip
 from approvals.presentation.policy import DID, name_of
 from approvals.states import GRANTING, ApprovalKind, ApprovalStatus, GrantStatus, Verdict
 from runs.models import Gate
@@ -16,16 +17,6 @@ from runs.presentation.values import pretty
 from runs.states import FINISHED, ResumeMode, RunStatus
 
 REACHED, NOW, WRONG = "reached", "now", "wrong"
-MARKS = {ApprovalStatus.REJECTED: "failed", ApprovalStatus.SUPERSEDED: "cancelled"}
-OUTCOMES = {
-    ApprovalStatus.APPROVED: "Approved",
-    ApprovalStatus.EDITED: "Approved, edited",
-    ApprovalStatus.REJECTED: "Rejected",
-    ApprovalStatus.RESPONDED: "Answered",
-    ApprovalStatus.EXPIRED: "Expired",
-    ApprovalStatus.CANCELLED: "Cancelled",
-    ApprovalStatus.SUPERSEDED: "Superseded",
-}
 GRANTS = {
     GrantStatus.READY: ("Result", "", "not called yet"),
     GrantStatus.SPENT: ("Result", NOW, "the call is under way"),
@@ -36,6 +27,7 @@ GRANTS = {
     GrantStatus.VOID: ("Void", WRONG, "the run ended or asked again before it was used"),
     GrantStatus.LAPSED: ("Lapsed", WRONG, "the approval ran out before it was used"),
 }
+CLOSED = frozenset({ApprovalStatus.SUPERSEDED, ApprovalStatus.CANCELLED})
 OVER = frozenset(GrantStatus) - {GrantStatus.READY, GrantStatus.SPENT, GrantStatus.IN_DOUBT}
 
 
@@ -78,8 +70,10 @@ def progress(approval: Approval, votes: list[Vote], *, viewer_id: int) -> Progre
     decision = Decision.objects.select_related("decided_by").get(approval=approval)
     grant = Grant.objects.filter(approval=approval).first()
     resumed = _resumed(approval)
-    stops = [_decided(decision)]
-    if approval.kind == ApprovalKind.ACTION and approval.status not in {ApprovalStatus.SUPERSEDED, ApprovalStatus.CANCELLED}:
+    stops = [_decided(approval, decision)]
+    if approval.kind == ApprovalKind.IN_DOUBT:
+        stops.append(_run_now(approval))
+    elif approval.status not in CLOSED:
         stops += [*_run_stops(approval, resumed), *([_granted(grant)] if grant else [])]
     result, label = _result(grant)
     return Progress(
@@ -106,12 +100,18 @@ def _held(approval: Approval, votes: list[Vote], viewer_id: int) -> Progress:
     )
 
 
-def _decided(decision: Decision) -> Stop:
+def _decided(approval: Approval, decision: Decision) -> Stop:
     outcome = ApprovalStatus(decision.outcome)
     by = f"by {name_of(decision.decided_by)}" if decision.decided_by else ""
     state = REACHED if outcome in GRANTING or outcome == ApprovalStatus.RESPONDED else WRONG
     words = f"{by}: {decision.message}" if by and decision.message else by or decision.message
-    return Stop(OUTCOMES[outcome], MARKS.get(outcome, outcome.value), state, words, decision.at)
+    chip = settled_chip(approval)
+    return Stop(chip.label, chip.mark, state, words, decision.at)
+
+
+def _run_now(approval: Approval) -> Stop:
+    line = status_line(approval.run)
+    return Stop(f"Run {line.label.lower()}", line.mark, REACHED if line.is_final else NOW, line.sentence)
 
 
 def _run_stops(approval: Approval, resumed: datetime | None) -> list[Stop]:
@@ -156,8 +156,10 @@ def _resumed(approval: Approval) -> datetime | None:
 
 
 def _is_moving(approval: Approval, grant: Grant | None, resumed: datetime | None) -> bool:
-    if approval.status in {ApprovalStatus.SUPERSEDED, ApprovalStatus.CANCELLED}:
+    if approval.status in CLOSED:
         return False
+    if approval.kind == ApprovalKind.IN_DOUBT:
+        return approval.run.head.status not in FINISHED
     if grant is not None:
         return grant.status not in OVER
     return resumed is None and approval.run.head.status not in FINISHED

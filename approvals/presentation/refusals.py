@@ -1,23 +1,25 @@
 """Refusals as a reviewer reads them: who was first, what changed, why not."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from approvals import errors
 from approvals.models import Approval, Revision
 from approvals.presentation.diffs import Change, changes
-from approvals.presentation.progress import OUTCOMES
 from approvals.states import ApprovalStatus
+
+WORDS = {ApprovalStatus.EDITED: "edited and approved", ApprovalStatus.RESPONDED: "answered"}
 
 
 @dataclass(frozen=True)
 class Notice:
-    """What stands on top of the card. `status` is that of the HTTP answer."""
+    """What stands on top of the card. `status` is that of the HTTP answer; `at` is when it was decided."""
 
     title: str
     text: str
     status: int = 409
-    tone: str = "tone-bad"
+    at: datetime | None = None
     changes: tuple[Change, ...] = ()
     successor: UUID | None = None
 
@@ -35,21 +37,18 @@ def notice(error: errors.Refused, approval: Approval, *, seen: str = "") -> Noti
             return Notice(f"{error.holder} is on it", "A claim keeps nobody from deciding; talk to each other.")
         case errors.NothingToUndo():
             return Notice("Nothing to undo", "You have no vote here that could be taken back.")
-        case errors.NotEligible() | errors.NotAllowed():
+        case errors.NotEligible():
             return Notice("Not for you to decide", str(error), status=403)
+        case errors.NotAllowed():
+            return Notice("Not possible here", str(error), status=403)
         case _:
             return Notice("Not done", f"{error}.", status=400)
 
 
 def _already_decided(error: errors.AlreadyDecided) -> Notice:
-    outcome = OUTCOMES[ApprovalStatus(error.outcome)].lower()
+    outcome = WORDS.get(ApprovalStatus(error.outcome), error.outcome)
     who = f" by {error.by}" if error.by else ""
-    when = f", {error.at:%-d %b %Y, %H:%M:%S} UTC" if error.at else ""
-    return Notice(
-        f"Already {outcome}{who}",
-        f"This was {outcome}{who}{when}. Your click changed nothing.",
-        successor=error.successor,
-    )
+    return Notice(f"Already {outcome}{who}", "Your click changed nothing.", at=error.at, successor=error.successor)
 
 
 def _stale(approval: Approval, seen: str) -> Notice:

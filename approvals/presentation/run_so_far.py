@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connection
-from django.utils.safestring import SafeString
 
 from approvals.models import Approval
 from checkpoints.codec import decode, to_jsonable
@@ -21,12 +20,12 @@ ITEMS_SHOWN = 20
 
 @dataclass(frozen=True)
 class RunSoFar:
-    """The newest items of the history (`history_before` came earlier) and the state. `why_not`: why nothing is shown."""
+    """The newest items of the history (`history_before` came earlier) and the state; or `why_not`."""
 
     history: list[HistoryItem] = field(default_factory=list)
     history_before: int = 0
     history_length: int = 0
-    state: SafeString = SafeString("")
+    state: str = ""
     state_size: int = 0
     why_not: str = ""
 
@@ -38,11 +37,11 @@ class RunSoFar:
 def run_so_far(approval: Approval, *, readable: bool) -> RunSoFar:
     """`readable`: whether the viewer may read the run's snapshots at all."""
     if not readable:
-        return RunSoFar(why_not="You may decide about this action; the run’s history and state are for its own team.")
+        return RunSoFar(why_not="You may decide about this action; the run's history and state are for its own team.")
     try:
         return _read(approval)
     except CheckpointError as error:
-        return RunSoFar(why_not=f"The run’s snapshot cannot be shown: {error}.")
+        return RunSoFar(why_not=f"The run's snapshot cannot be shown: {error}.")
 
 
 def _read(approval: Approval) -> RunSoFar:

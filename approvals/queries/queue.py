@@ -6,9 +6,9 @@ from uuid import UUID
 
 from django.core import signing
 from django.db.models import F, Prefetch, Q, QuerySet
-from django.db.models.functions import Now
 
 from approvals.models import Approval, Vote
+from runs.clock import DatabaseNow
 
 DUE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
 
@@ -20,7 +20,7 @@ def matching(
     exact = {"agent__name": agent, "tool": tool, "risk": risk}
     approvals = approvals.filter(**{name: value for name, value in exact.items() if value})
     if due in DUE:
-        approvals = approvals.filter(expires_at__lt=Now() + DUE[due])
+        approvals = approvals.filter(expires_at__lt=DatabaseNow() + DUE[due])
     return approvals.filter(_says(q)) if q else approvals
 
 

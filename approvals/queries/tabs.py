@@ -1,15 +1,16 @@
 """The inbox's queues: which cards stand in which, for whom, and in which order."""
 
 from datetime import timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet, TextChoices
-from django.db.models.functions import Now
 
 from approvals.models import Approval, Vote
 from approvals.policies.requirements import TEAM, person_pool
 from approvals.queries.visibility import givers_of, pools_of, visible_to
 from approvals.states import OPEN, ApprovalKind
+from runs.clock import DatabaseNow
 from runs.models import Agent, Membership, Role, Run
 from runs.principals import Person
 from runs.states import RunStatus
@@ -39,7 +40,7 @@ def in_tab(person: Person, tab: Tab) -> QuerySet[Approval]:
         in_doubt = Q(kind=ApprovalKind.IN_DOUBT, status__in=sorted(OPEN))
         return visible.filter(in_doubt | Q(pk__in=_newest_of_troubled_runs(visible)))
     waiting = visible.filter(status__in=sorted(OPEN), kind=ApprovalKind.ACTION)
-    claimed = Q(claimed_until__gt=Now())
+    claimed = Q(claimed_until__gt=DatabaseNow())
     free = waiting.filter(_may_vote(user)).exclude(_voted(user)).exclude(claimed & ~Q(claimed_by=user))
     if tab is Tab.OTHERS:
         return waiting.exclude(pk__in=free.values("pk"))
@@ -61,7 +62,7 @@ def _voted(user: User) -> Exists:
     return Exists(Vote.objects.filter(approval=OuterRef("pk"), revision=OuterRef("revision"), voter=user, void=False))
 
 
-def _newest_of_troubled_runs(visible: QuerySet[Approval]) -> QuerySet[Approval]:
-    failed = Q(run__head__status=RunStatus.FAILED, run__finished_at__gt=Now() - TROUBLE_SHOWN)
+def _newest_of_troubled_runs(visible: QuerySet[Approval]) -> QuerySet[Approval, Any]:
+    failed = Q(run__head__status=RunStatus.FAILED, run__finished_at__gt=DatabaseNow() - TROUBLE_SHOWN)
     troubled = visible.filter(failed | Q(run__head__status=RunStatus.BLOCKED))
     return troubled.order_by("run_id", "-created_at").distinct("run_id").values("pk")

@@ -5,11 +5,19 @@ from typing import Any
 from django import template
 from django.template import RequestContext
 
+from approvals.models import Approval
+from approvals.presentation.chips import Chip, chip_of
 from approvals.queries import visible_to
 from runs.models import Run
 from runs.principals import Person
 
 register = template.Library()
+
+
+@register.simple_tag
+def state_chip(approval: Approval) -> Chip | None:
+    """How a list names the approval's state; None while it is simply pending."""
+    return chip_of(approval)
 
 
 @register.inclusion_tag("approvals/_of_run.html", takes_context=True)

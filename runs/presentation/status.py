@@ -15,7 +15,7 @@ TONES = {
 }
 MARKS = {RunStatus.SUSPENDED: "fermata"}
 WAITS = {
-    SuspendReason.APPROVAL: "Waits for a person’s decision.",
+    SuspendReason.APPROVAL: "Waits for a person's decision.",
     SuspendReason.TIMER: "Sleeps, and goes on by itself.",
     SuspendReason.EVENT: "Waits for something that the outside must tell it.",
     SuspendReason.IN_DOUBT: "A call was started and nobody knows whether it happened. A person must say.",

@@ -60,7 +60,9 @@ def pieces(text: str, *, one_line: bool = False) -> Iterator[Piece]:
             continue
         if plain_from < at:
             yield Piece(Kind.PLAIN, text[plain_from:at])
-        yield Piece(kind, _SHORT.get(char) or escape_of(char), f"{unicodedata.name(char, 'no name')}, U+{ord(char):04X}")
+        yield Piece(
+            kind, _SHORT.get(char) or escape_of(char), f"{unicodedata.name(char, 'no name')}, U+{ord(char):04X}"
+        )
         plain_from = at + 1
     if plain_from < len(text):
         yield Piece(Kind.PLAIN, text[plain_from:])
@@ -165,7 +167,7 @@ def _posing_letters(text: str) -> frozenset[int]:
 
 @lru_cache(maxsize=4096)
 def _script(char: str) -> str:
-    return categories.alias(char)
+    return str(categories.alias(char))
 
 
 @lru_cache(maxsize=4096)

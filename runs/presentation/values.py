@@ -52,7 +52,9 @@ def _write(value: Any, indent: str, out: list[str]) -> None:
         if len(value) == 1 and tag.startswith("py/") and isinstance(value[tag], str):
             out.append(format_html('<span class="json-type">{}</span> {}', tag[3:], visible(value[tag])))
             return
-        members = [(format_html('<span class="json-key">{}</span>: ', _quoted(name)), item) for name, item in value.items()]
+        members: list[tuple[str, Any]] = [
+            (format_html('<span class="json-key">{}</span>: ', _quoted(name)), item) for name, item in value.items()
+        ]
         _write_members("{", members, "}", indent, out)
     elif isinstance(value, list) and value:
         _write_members("[", [("", item) for item in value], "]", indent, out)
@@ -76,7 +78,9 @@ def _scalar(value: Any) -> SafeString:
         return format_html('<span class="json-word">{}</span>', "{}" if isinstance(value, dict) else "[]")
     if value is None or isinstance(value, bool):
         return format_html('<span class="json-word">{}</span>', json.dumps(value))
-    return format_html('<span class="json-number">{}</span>', str(value) if isinstance(value, Decimal) else json.dumps(value))
+    return format_html(
+        '<span class="json-number">{}</span>', str(value) if isinstance(value, Decimal) else json.dumps(value)
+    )
 
 
 def _quoted(text: str) -> SafeString:
