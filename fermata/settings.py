@@ -278,7 +278,7 @@ FERMATA_PENDING_CAP = env.int("FERMATA_PENDING_CAP", 10_000, validate=validate.R
 FERMATA_AUDIT_KEY = env.str("FERMATA_AUDIT_KEY", "", validate=validate.Regexp(r"^([A-Za-z0-9+/]{43}=)?$"))
 FERMATA_AUDIT_KEY_FILE = env.str("FERMATA_AUDIT_KEY_FILE", "" if PRODUCTION else str(current_instance().audit_key))
 if not (FERMATA_AUDIT_KEY or FERMATA_AUDIT_KEY_FILE):
-    raise ImproperlyConfigured("FERMATA_AUDIT_KEY or FERMATA_AUDIT_KEY_FILE must be set in production: it signs the trail")
+    raise ImproperlyConfigured("FERMATA_AUDIT_KEY or FERMATA_AUDIT_KEY_FILE must be set in production")
 FERMATA_AUDIT_RETIRED_KEYS: list[str] = env.list("FERMATA_AUDIT_RETIRED_KEYS", [])  # public keys, base64
 # An anchor belongs to one database; only the embedded one is sure to be the one that was here before.
 _own_database = not env.str("DATABASE_URL", "")

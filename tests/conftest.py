@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import TransactionTestCase, override_settings
@@ -21,6 +23,7 @@ from runs.models import Agent, Membership, Team
 from tests.support.cleaning import Cleaner
 from tests.support.workers import WorkerFactory
 
+AUDIT_TRAIL = {"FERMATA_AUDIT_KEY": b64encode(bytes(32)).decode(), "FERMATA_AUDIT_ANCHOR": ""}
 MOVABLE_CLOCK = """
 CREATE TABLE IF NOT EXISTS test_clock (ahead interval NOT NULL);
 INSERT INTO test_clock SELECT interval '0' WHERE NOT EXISTS (SELECT 1 FROM test_clock);
@@ -44,6 +47,14 @@ def own_broker(url: str) -> str:
 def broker() -> str:
     app.conf.broker_url = own_broker(app.conf.broker_url)
     return str(app.conf.broker_url)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def audit_trail() -> None:
+    """The key and the anchor of the instance that may run here are not for tests, nor for processes that they start."""
+    os.environ.update(AUDIT_TRAIL)
+    for name, value in AUDIT_TRAIL.items():
+        setattr(settings, name, value)
 
 
 @pytest.fixture(scope="session")

@@ -102,7 +102,7 @@ def _anchor(path: Path, trusted: frozenset[bytes]) -> None:
     if known:
         row = AuditSeal.objects.filter(no=known.no).first()
         if not row or as_seal(row).digest() != known.digest:
-            raise TrailRewritten(known.no, "is not the one that was anchored")
+            raise TrailRewritten(known.no, f"is not the one that was anchored in {path}")
     missing = AuditSeal.objects.filter(no__gt=known.no if known else 0).order_by("no")
     digests = [Anchored(row.no, _checked(row, trusted).digest()) for row in missing.iterator()]
     if digests:

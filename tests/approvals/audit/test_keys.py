@@ -1,5 +1,8 @@
 import base64
+import os
 import stat
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -7,6 +10,7 @@ import pytest
 from pytest_django import Settings
 
 from approvals.audit.keys import KeyProblem, public_bytes, public_key, signing_key, trusted_keys
+from tests.support.processes import ROOT
 
 
 @pytest.fixture
@@ -50,3 +54,17 @@ def test_retired_keys_are_trusted(settings: Settings) -> None:
 def test_what_is_no_key_is_refused(text: str) -> None:
     with pytest.raises(KeyProblem, match="base64"):
         public_key(text)
+
+
+def test_production_does_not_start_without_a_key() -> None:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("FERMATA_AUDIT")}
+    started = subprocess.run(
+        [sys.executable, "-c", "import fermata.settings"],
+        cwd=ROOT,
+        env={**clean, "FERMATA_BASE_URL": "https://fermata.example", "FERMATA_SECRET_KEY": "secret"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "FERMATA_AUDIT_KEY or FERMATA_AUDIT_KEY_FILE must be set in production" in started.stderr
