@@ -91,9 +91,7 @@ class Grant:
             )
 
         try:
-            return run.perform(
-                self.key, self.proposal.tool, self.args, Permission(approval_id, spend_grant, report)
-            )
+            return run.perform(self.key, self.proposal.tool, self.args, Permission(approval_id, spend_grant, report))
         except GrantProblem:
             gate = _Gate(run, (self.proposal,))
             answers = run.ask_again(gate.questions[0], gate)
@@ -125,7 +123,8 @@ def require_approval(
 def require_approvals(run: RunContext, proposals: Sequence[Proposal]) -> dict[str, Grant]:
     """Ask about several actions at one gate; parks until all are decided. Answers by key, never by order."""
     for proposal in proposals:
-        if not isinstance(proposal.tool, Tool) or not proposal.tool.gated:
+        tool: object = proposal.tool  # authors pass what they like
+        if not isinstance(tool, Tool) or not tool.gated:
             raise AuthorError(f"gate {proposal.key!r}: tool= takes a function registered with @tool(gated=True)")
     gate = _Gate(run, tuple(proposals))
     answers = run.ask(gate.questions, gate)
@@ -167,9 +166,7 @@ class _Gate:
 
 def question_digest(ask: Ask) -> bytes:
     """32 bytes that change when what would be performed changes. The wording around it may differ between tries."""
-    text = canonical.dumps(
-        {"tool": ask.tool, "tool_version": ask.tool_version, "target": ask.target, "args": ask.args}
-    )
+    text = canonical.dumps({"tool": ask.tool, "tool_version": ask.tool_version, "target": ask.target, "args": ask.args})
     return hashlib.sha256(b"fermata/question/1\0" + text.encode()).digest()
 
 

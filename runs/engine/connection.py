@@ -9,12 +9,13 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any, LiteralString
 
 import psycopg
 from django.db import connections
-from psycopg.abc import Params, Query
+from psycopg.abc import Params
 
 from runs.engine import failpoints
 
@@ -35,11 +36,14 @@ class EngineConnection:
     def __init__(self) -> None:
         self._connection: psycopg.Connection[Any] | None = None
         self._pid = 0
+        self._lose_next_answer = False
 
-    def execute(self, query: Query, params: Params | None = None) -> psycopg.Cursor[Any]:
+    def execute(self, query: LiteralString | bytes, params: Params | None = None) -> psycopg.Cursor[Any]:
         """Run one autocommit statement. Raises psycopg's errors; those in `LOST` mean: it may have committed."""
         try:
-            return self._open().execute(query, params)
+            cursor = self._open().execute(query, params)
+            self._maybe_lose_answer()
+            return cursor
         except LOST:
             self.close()
             raise
@@ -53,6 +57,7 @@ class EngineConnection:
                 cursor.execute(BEGIN)
                 yield cursor
                 cursor.execute("COMMIT")
+                self._maybe_lose_answer()
         except LOST:
             self.close()
             raise
@@ -62,17 +67,25 @@ class EngineConnection:
 
     def close(self) -> None:
         if self._connection is not None:
-            try:
+            with suppress(*LOST):  # it is gone either way
                 self._connection.close()
-            except LOST:
-                pass  # it is gone either way
             self._connection = None
 
     def cut(self) -> None:
-        """Break the connection as a network failure would (for failpoints): the socket dies, libpq does not know."""
+        """For failpoints: the socket dies and libpq does not know, as when a network fails."""
         if self._connection is not None and not self._connection.closed:
             with socket.socket(fileno=os.dup(self._connection.fileno())) as twin:
                 twin.shutdown(socket.SHUT_RDWR)
+
+    def lose_next_answer(self) -> None:
+        """For failpoints: the next statement commits, and its answer gets lost."""
+        self._lose_next_answer = True
+
+    def _maybe_lose_answer(self) -> None:
+        if self._lose_next_answer:
+            self._lose_next_answer = False
+            self.cut()
+            raise psycopg.OperationalError("the answer was lost (failpoint)")
 
     def _roll_back(self, connection: psycopg.Connection[Any]) -> None:
         try:
@@ -132,6 +145,15 @@ def reconnect(connection: EngineConnection, *, give_up_after: float) -> bool:
             return True
 
 
+def database_time(connection: EngineConnection) -> datetime:
+    """Now, by the database's clock (aware, UTC)."""
+    row = connection.execute("SELECT fermata_now()").fetchone()
+    if row is None:
+        raise AssertionError("a SELECT without FROM gives a row")
+    now: datetime = row[0]
+    return now.astimezone(UTC)
+
+
 class _PerThread(threading.local):
     def __init__(self) -> None:
         self.connection = EngineConnection()
@@ -145,8 +167,5 @@ def engine_connection() -> EngineConnection:
     return _local.connection
 
 
-def _cut() -> None:
-    _local.connection.cut()
-
-
-failpoints.cut = _cut
+failpoints.register("cut", lambda: engine_connection().cut())
+failpoints.register("lose", lambda: engine_connection().lose_next_answer())

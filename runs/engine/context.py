@@ -7,17 +7,19 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid5
 
+from django.conf import settings
+
 from checkpoints import codec
 from checkpoints.store import encode_item
-from runs.engine.connection import engine_connection
+from runs.engine.connection import database_time, engine_connection, reconnect
 from runs.engine.effects import Performer, Permission
 from runs.engine.gates import Gates, Opener, Question
 from runs.engine.signals import Signal
-from runs.engine.tools import Tool, tool
+from runs.engine.tools import NotPerformed, Tool, tool
 from runs.engine.turn import AuthorError, Turn
 
 log = logging.getLogger(__name__)
@@ -66,10 +68,10 @@ class History(Sequence[Any]):
 
 @tool(effect="read", name="fermata/now")
 def _database_time() -> datetime:
-    row = engine_connection().execute("SELECT fermata_now()").fetchone()
-    if row is None:
-        raise AssertionError("SELECT returns a row")
-    return row[0].astimezone(UTC)
+    connection = engine_connection()
+    if not reconnect(connection, give_up_after=settings.FERMATA_LEASE_SECONDS):
+        raise NotPerformed("the database is away")
+    return database_time(connection)
 
 
 class RunContext:
@@ -115,7 +117,7 @@ class RunContext:
 
     # --- steps -----------------------------------------------------------------------------------------------
 
-    def step(self, key: str, fn: Tool, /, *args: Any, each: object = None, **kwargs: Any) -> Any:
+    def step(self, key: str, fn: Tool | Callable[..., Any], /, *args: Any, each: object = None, **kwargs: Any) -> Any:
         """Call a tool once in this turn: met again after an interruption, it gives back its recorded result.
 
         `key` is unique within the phase; in a loop, `each` tells its calls apart. Raises StepFailed for a known
@@ -131,7 +133,7 @@ class RunContext:
             raise AuthorError(
                 f"step {key!r}: {fn.name} is gated; ask with require_approval(run, ...) and call grant.perform(run)"
             )
-        if isinstance(key, str) and key.startswith((GATE_STEP, CLOCK_STEP)):
+        if str(key).startswith((GATE_STEP, CLOCK_STEP)):
             raise AuthorError(f"step {key!r}: keys that begin with {GATE_STEP!r} or {CLOCK_STEP!r} are the engine's")
         full = key if each is None else f"{key}[{each}]"
         arguments = fn.bind(args, kwargs)
@@ -182,7 +184,8 @@ class RunContext:
         """The time by the database's clock; the same again when the phase is tried again."""
         with self._working():
             self._clock_reads += 1
-            return self._performer.perform(f"{CLOCK_STEP}{self._clock_reads}", _database_time, {})
+            now: datetime = self._performer.perform(f"{CLOCK_STEP}{self._clock_reads}", _database_time, {})
+            return now
 
     def uuid(self, key: str) -> UUID:
         """A UUID of this run, turn and key: the same again when the phase is tried again."""

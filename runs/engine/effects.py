@@ -14,9 +14,11 @@ from uuid import UUID
 from django.conf import settings
 
 from checkpoints import codec
+from checkpoints.errors import Unreadable
+from runs.engine.connection import database_time
 from runs.engine.failpoints import failpoint
 from runs.engine.ownership import Intent, Ownership, ReadOutcome
-from runs.engine.signals import Parked
+from runs.engine.signals import Parked, Unrehydratable
 from runs.engine.tools import (
     Happened,
     NotPerformed,
@@ -73,7 +75,7 @@ class Performer:
     ) -> Any:
         """The step's result: recorded, or from a call made now. Raises StepFailed, or a signal."""
         encoded = codec.encode(dict(arguments), path=f"arguments of {key}")
-        args_hash = hashlib.sha256(encoded).digest()
+        args_hash = codec.fingerprint(dict(arguments), path=f"arguments of {key}")
         record = self.turn.meet_step(key, tool=tool.name, args_hash=args_hash)
         if record is not None and record.state in (StepState.DONE, StepState.FAILED):
             return self._recorded(record)
@@ -144,9 +146,9 @@ class Performer:
             raise
         except NotPerformed as error:
             if self._last_try:
-                failure = _given_up(error)
-                self._outcome(key, StepState.FAILED, encode_failure(failure), permission, failure.message)
-                raise failure from error
+                given_up = _given_up(error)
+                self._outcome(key, StepState.FAILED, encode_failure(given_up), permission, given_up.message)
+                raise given_up from error
             self._not_performed(intent, str(error))
             raise self._try_later(key, str(error)) from error
         except Exception as error:
@@ -173,9 +175,7 @@ class Performer:
                 return
             self.own.refence()
 
-    def _outcome(
-        self, key: str, state: StepState, body: bytes, permission: Permission | None, shown: Any
-    ) -> None:
+    def _outcome(self, key: str, state: StepState, body: bytes, permission: Permission | None, shown: Any) -> None:
         then = None
         if permission is not None:
             report, succeeded = permission.report, state == StepState.DONE
@@ -187,9 +187,7 @@ class Performer:
 
     def _not_performed(self, intent: Intent, why: str) -> None:
         body = codec.encode({"why": why, "generation": intent.generation}, path="not performed")
-        self.own.record_outcome(
-            turn=intent.turn, key=intent.key, state=StepState.NOT_PERFORMED.value, outcome=body
-        )
+        self.own.record_outcome(turn=intent.turn, key=intent.key, state=StepState.NOT_PERFORMED.value, outcome=body)
 
     # --- later, or in doubt ----------------------------------------------------------------------------------
 
@@ -200,9 +198,7 @@ class Performer:
     def _try_later(self, key: str, why: str) -> Parked:
         """Queue the run, with a back-off that doubles at each try from the same checkpoint."""
         wake_at = self._now() + timedelta(seconds=min(2**self.failures, BACKOFF_CAP_SECONDS))
-        self.own.leave(
-            status=RunStatus.QUEUED.value, detail=f"trying {key} again: {why}", wake_at=wake_at, failures=1
-        )
+        self.own.leave(status=RunStatus.QUEUED.value, detail=f"trying {key} again: {why}", wake_at=wake_at, failures=1)
         return Parked()
 
     def _unknown(
@@ -237,9 +233,7 @@ class Performer:
             )
             raise Parked
         if tool.probe is not None:
-            key = step_key(
-                self.own.run_id, self.turn.number, record.phase, record.key, record.tool, record.generation
-            )
+            key = step_key(self.own.run_id, self.turn.number, record.phase, record.key, record.tool, record.generation)
             answer = tool.probe(**call, idempotency_key=key)
             if not isinstance(answer, Happened):
                 return None
@@ -289,7 +283,10 @@ class Performer:
     def _recorded(self, record: StepRecord) -> Any:
         if record.outcome is None:
             raise AssertionError(f"step {record.key} is {record.state} without an outcome")
-        return self._value(StepState(record.state), bytes(record.outcome))
+        try:
+            return self._value(StepState(record.state), bytes(record.outcome))
+        except Unreadable as error:
+            raise Unrehydratable(f"what step {record.key!r} recorded: {error}") from error
 
     def _value(self, state: StepState, body: bytes) -> Any:
         if state == StepState.FAILED:
@@ -297,8 +294,4 @@ class Performer:
         return codec.decode(body)
 
     def _now(self) -> datetime:
-        row = self.own.connection.execute("SELECT fermata_now()").fetchone()
-        if row is None:
-            raise AssertionError("SELECT returns a row")
-        now: datetime = row[0]
-        return now
+        return self.own.durably(lambda: database_time(self.own.connection))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -13,11 +13,10 @@ from uuid import UUID
 from django.conf import settings
 
 from checkpoints import codec
-from checkpoints.errors import Unreadable
 from checkpoints.models import Reason
-from checkpoints.store import Head, Prepared, Snapshot, load, prepare
+from checkpoints.store import Head, Prepared, Snapshot, prepare
 from runs.engine.build import build
-from runs.engine.connection import EngineConnection, engine_connection
+from runs.engine.connection import LOST, EngineConnection, engine_connection
 from runs.engine.context import Completion, History, RunContext
 from runs.engine.draining import is_draining
 from runs.engine.effects import Performer
@@ -26,9 +25,10 @@ from runs.engine.finishing import Ending, finish
 from runs.engine.gates import Draft, Gates, draft_of
 from runs.engine.heartbeat import heartbeat
 from runs.engine.ownership import Ownership
+from runs.engine.rehydration import find_flow, load_saved, upcast
 from runs.engine.signals import Diverged, LostRun, Parked, Unrehydratable
 from runs.engine.turn import AuthorError, Turn
-from runs.engine.workflows import Workflow, find_workflow, supported_pairs
+from runs.engine.workflows import Workflow, supported_pairs
 from runs.states import RunStatus
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ CLAIM = """
         worker = %s, detail = '', wake_at = NULL, rung_at = NULL, rings = 0, draining = false, updated_at = now()
     WHERE run_id = %s AND status = 'queued' AND (wake_at IS NULL OR wake_at <= (SELECT fermata_now()))
       AND (workflow, schema) IN (SELECT * FROM unnest(%s::text[], %s::int[]))
-    RETURNING epoch, head_seq, turn, phase, workflow, failures
+    RETURNING epoch, head_seq, turn, phase, workflow, schema, failures
 """
 OLDEST_READY = """
     SELECT run_id FROM runs_head
@@ -58,6 +58,7 @@ class Claim:
     turn: int
     phase: str
     workflow: str
+    schema: int
     failures: int
 
 
@@ -86,12 +87,15 @@ def oldest_ready() -> UUID | None:
 def execute(run_id: UUID, *, worker: str) -> bool:
     """Claim the run and go on with it until it ends, parks, or the slice is over. False: there was nothing to claim."""
     connection = engine_connection()
-    claim = _claim(connection, run_id, worker)
+    try:
+        claim = _claim(connection, run_id, worker)
+    except LOST as error:
+        # Not claimed, and the sweeper rings again; or claimed by nobody who knows, and the lease runs out.
+        log.warning("run %s: the database went away during the claim: %s", run_id, error)
+        return False
     if claim is None:
         return False
-    own = Ownership(
-        connection=connection, run_id=run_id, epoch=claim.epoch, head_seq=claim.head_seq, build=build()
-    )
+    own = Ownership(connection=connection, run_id=run_id, epoch=claim.epoch, head_seq=claim.head_seq, build=build())
     with heartbeat.watching(own):
         try:
             _work(own, claim)
@@ -130,32 +134,17 @@ def _work(own: Ownership, claim: Claim) -> None:
 
 
 def _rehydrate(own: Ownership, claim: Claim) -> Slice:
-    flow = find_workflow(claim.workflow)
-    if flow is None:
-        raise Unrehydratable(f"workflow {claim.workflow!r} is not registered")
-    if claim.phase not in flow.phases:
-        raise Unrehydratable(f"workflow {claim.workflow!r} has no phase {claim.phase!r}")
+    flow = find_flow(workflow=claim.workflow, schema=claim.schema, phase=claim.phase)
     with own.connection.transaction() as cursor:
-        try:
-            snapshot, head = load(cursor, run_id=own.run_id, max_bytes=4 * settings.FERMATA_SNAPSHOT_LIMIT)
-        except Unreadable as error:
-            raise Unrehydratable(str(error)) from error
-        cursor.execute("SELECT input FROM runs_run WHERE id = %s", (own.run_id,))
-        body = bytes(cursor.fetchone()[0])
+        saved = load_saved(cursor, own.run_id)
     failpoint("load.after")
-    try:
-        codec.decode(body, what="input")
-        if snapshot.schema < flow.schema:
-            snapshot = replace(snapshot, state=flow.upcast(snapshot.state, snapshot.schema))
-    except Unreadable as error:
-        raise Unrehydratable(str(error)) from error
     return Slice(
         own=own,
         flow=flow,
-        input=body,
-        snapshot=snapshot,
-        head=head,
-        entry_digest=snapshot.digest,
+        input=saved.input,
+        snapshot=upcast(flow, saved.snapshot),
+        head=saved.head,
+        entry_digest=saved.snapshot.digest,
         turn=claim.turn,
         phase=claim.phase,
         failures=claim.failures,
@@ -176,15 +165,8 @@ def _phases(run: Slice) -> None:
         if context.latched is not None:  # the phase swallowed the signal
             raise context.latched
         turn.require_all_met(before="the end of the phase")
-        if isinstance(outcome, Completion):
-            _check_completion(context, outcome)
-            finish(
-                run.own,
-                Ending.completed(outcome.body),
-                checkpoint=lambda epoch: _prepare(run, context, epoch, run.phase, run.turn, Reason.END),
-                turn=run.turn,
-                phase=run.phase,
-            )
+        if context.completed is not None or isinstance(outcome, Completion):
+            _complete(run, context, outcome)
             return
         _save(run, context, _next_phase(run, outcome))
         if is_draining() or time.monotonic() > ends:
@@ -217,9 +199,7 @@ def _context(
     return context
 
 
-def _prepare(
-    run: Slice, context: RunContext, epoch: int, phase: str, turn: int, reason: Reason
-) -> Prepared:
+def _prepare(run: Slice, context: RunContext, epoch: int, phase: str, turn: int, reason: Reason) -> Prepared:
     return prepare(
         run_id=run.own.run_id,
         head=run.head,
@@ -285,6 +265,14 @@ def _next_phase(run: Slice, outcome: object) -> str:
     return str(name)
 
 
-def _check_completion(context: RunContext, outcome: Completion) -> None:
-    if outcome is not context.completed:
+def _complete(run: Slice, context: RunContext, outcome: object) -> None:
+    completed = context.completed
+    if completed is None or outcome is not completed:
         raise AuthorError("return the value of this phase's own run.complete(...)")
+    finish(
+        run.own,
+        Ending.completed(completed.body),
+        checkpoint=lambda epoch: _prepare(run, context, epoch, run.phase, run.turn, Reason.END),
+        turn=run.turn,
+        phase=run.phase,
+    )

@@ -224,7 +224,7 @@ class Gates:
                 if opened and opener is not None:
                     opener.open(cursor, opened, draft.digest)
                 cursor.execute(COUNT_UNANSWERED, (self.own.run_id, self.turn.number))
-                parked = cursor.fetchone()[0] > 0
+                parked: bool = cursor.fetchone()[0] > 0
                 if parked:
                     self.own.leave_within(
                         cursor,
@@ -263,8 +263,8 @@ class Gates:
         return Opened(question.key, cursor.fetchone()[0])
 
     def _refresh(self, keys: Sequence[str]) -> None:
-        rows = self.own.connection.execute(READ_GATES, (self.own.run_id, self.turn.number, list(keys))).fetchall()
-        for row in rows:
+        where = (self.own.run_id, self.turn.number, list(keys))
+        for row in self.own.durably(lambda: self.own.connection.execute(READ_GATES, where).fetchall()):
             record = GateRecord(*row)
             self.turn.gates[record.key] = record
 

@@ -9,6 +9,7 @@ committed and makes anything still in flight a stale write; then the work is sim
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from runs.engine.connection import LOST, EngineConnection, reconnect
 from runs.engine.failpoints import failpoint
 from runs.engine.signals import LostRun
 from runs.hooks import Cursor
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Params = tuple[Any, ...]
@@ -216,7 +219,10 @@ class Ownership:
                 return
         except LostRun:
             pass
-        self.connection.execute(EVIDENCE, (self.run_id, turn, key, self.epoch, outcome))
+        if reconnect(self.connection, give_up_after=settings.FERMATA_LEASE_SECONDS):
+            self.connection.execute(EVIDENCE, (self.run_id, turn, key, self.epoch, outcome))
+        else:
+            log.error("run %s: the database stayed away; the receipt of step %s is lost", self.run_id, key)
         raise self.lose()
 
     def save_checkpoint(

@@ -92,6 +92,20 @@ class Tool:
 _tools: dict[str, Tool] = {}
 
 
+def _check_function(label: str, fn: Callable[..., Any]) -> None:
+    """Raises TypeError or ValueError, naming what to change."""
+    parameters = inspect.signature(fn).parameters.values()
+    if inspect.iscoroutinefunction(fn):
+        raise TypeError(f"tool {label}: an async def cannot be a tool; call asyncio.run inside a plain function")
+    if not NAME.fullmatch(label):
+        raise ValueError(f"tool {label!r}: a name has 1 to 128 of A-Z a-z 0-9 _ . : / -")
+    if any(p.kind in (p.VAR_POSITIONAL, p.POSITIONAL_ONLY) for p in parameters):
+        raise TypeError(f"tool {label}: every argument needs a name (no *args, no positional-only)")
+    other = _tools[label].fn if label in _tools else fn
+    if (other.__module__, other.__qualname__) != (fn.__module__, fn.__qualname__):
+        raise ValueError(f"tool {label}: already registered by {other.__module__}.{other.__qualname__}")
+
+
 def tool(
     *,
     effect: Effect,
@@ -117,24 +131,15 @@ def tool(
     def register(fn: Callable[..., Any]) -> Tool:
         label = name or fn.__name__
         parameters = inspect.signature(fn).parameters
-        if inspect.iscoroutinefunction(fn):
-            raise TypeError(f"tool {label}: an async def cannot be a tool; call asyncio.run inside a plain function")
+        _check_function(label, fn)
         if effect not in EFFECTS:
             raise ValueError(f"tool {label}: effect must be one of {', '.join(EFFECTS)}, not {effect!r}")
-        if not NAME.fullmatch(label):
-            raise ValueError(f"tool {label!r}: a name has 1 to 128 of A-Z a-z 0-9 _ . : / -")
         if effect == "keyed" and "idempotency_key" not in parameters:
             raise TypeError(f"tool {label}: effect 'keyed' needs a parameter idempotency_key to send along")
         if effect == "keyed" and remembers is None:
             raise TypeError(f"tool {label}: effect 'keyed' needs remembers=timedelta(...): how long keys are known")
         if (effect == "probe") != (probe is not None):
             raise TypeError(f"tool {label}: effect 'probe' and probe=function go together")
-        if any(p.kind in (p.VAR_POSITIONAL, p.POSITIONAL_ONLY) for p in parameters.values()):
-            raise TypeError(f"tool {label}: every argument needs a name (no *args, no positional-only)")
-        if label in _tools and inspect.unwrap(_tools[label].fn) is not fn:
-            other = _tools[label].fn
-            if (other.__module__, other.__qualname__) != (fn.__module__, fn.__qualname__):
-                raise ValueError(f"tool {label}: already registered by {other.__module__}.{other.__qualname__}")
         made = Tool(
             name=label,
             fn=fn,

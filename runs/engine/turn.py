@@ -77,7 +77,7 @@ class Turn:
             **{f"gate {g.key!r}": "an earlier build" for g in gates},
         }
         self._used: set[str] = set()
-        self._ordinal = max((r.ordinal for r in [*steps, *gates]), default=-1)
+        self._ordinal = max([-1, *(step.ordinal for step in steps), *(gate.ordinal for gate in gates)])
 
     @classmethod
     def load(cls, cursor: Any, *, run_id: UUID, number: int, phase: str) -> Turn:
@@ -89,7 +89,7 @@ class Turn:
         self._ordinal += 1
         return self._ordinal
 
-    def use(self, key: str, *, what: str) -> None:
+    def use(self, key: object, *, what: str) -> None:
         """A key may be used once in a try. Raises AuthorError."""
         if not isinstance(key, str) or not 1 <= len(key) <= 150:
             raise AuthorError(f"{what}: a key is a text of 1 to 150 characters, not {key!r:.60}")

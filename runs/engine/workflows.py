@@ -32,12 +32,6 @@ class Workflow:
     def supports(self, schema: int) -> bool:
         return self.oldest <= schema <= self.schema
 
-    def upcast(self, state: dict[str, Any], schema: int) -> dict[str, Any]:
-        """A state saved under `schema`, as the current schema has it."""
-        for version in range(schema, self.schema):
-            state = self.upcasters[version](state)
-        return state
-
 
 _workflows: dict[str, Workflow] = {}
 
@@ -68,6 +62,17 @@ def _refuse_setattr(self: object, name: str, value: object) -> None:
     )
 
 
+def _check_phase(name: str, label: str, member: Callable[..., Any]) -> None:
+    """Raises TypeError, naming what to change."""
+    if inspect.iscoroutinefunction(member) or inspect.isgeneratorfunction(member):
+        raise TypeError(f"workflow {name}: phase {label} must be a plain method, not async or a generator")
+    if list(inspect.signature(member).parameters) != ["self", "run"]:
+        raise TypeError(
+            f"workflow {name}: phase {label} must take exactly (self, run); "
+            "name helper methods with a leading underscore"
+        )
+
+
 def workflow(name: str, *, schema: int = 1) -> Callable[[type], type]:
     """Register a class as the workflow `name`, whose snapshots have this `schema` number.
 
@@ -88,13 +93,7 @@ def workflow(name: str, *, schema: int = 1) -> Callable[[type], type]:
                 continue
             if label.startswith("_") or not inspect.isfunction(member):
                 continue
-            if inspect.iscoroutinefunction(member) or inspect.isgeneratorfunction(member):
-                raise TypeError(f"workflow {name}: phase {label} must be a plain method, not async or a generator")
-            if list(inspect.signature(member).parameters) != ["self", "run"]:
-                raise TypeError(
-                    f"workflow {name}: phase {label} must take exactly (self, run); "
-                    "name helper methods with a leading underscore"
-                )
+            _check_phase(name, label, member)
             phases[label] = member
             if getattr(member, _ENTRY, False):
                 entries.add(label)
@@ -124,6 +123,4 @@ def all_workflows() -> tuple[Workflow, ...]:
 
 def supported_pairs() -> list[tuple[str, int]]:
     """Every (workflow, schema) whose snapshots this build can resume."""
-    return [
-        (flow.name, schema) for flow in _workflows.values() for schema in range(flow.oldest, flow.schema + 1)
-    ]
+    return [(flow.name, schema) for flow in _workflows.values() for schema in range(flow.oldest, flow.schema + 1)]

@@ -1,4 +1,4 @@
-"""Giving a run what it waits for. All of it under the run's lock, so that a park and an answer cannot miss each other."""
+"""Giving a run what it waits for, under the run's lock, so that a park and an answer cannot miss each other."""
 
 from __future__ import annotations
 
@@ -86,9 +86,7 @@ def record_event(*, run_id: UUID, name: str, payload: Any) -> bool:
     return True
 
 
-def resolve_step(
-    cursor: Cursor, *, run_id: UUID, turn: int, key: str, happened: bool, outcome: Any = None
-) -> None:
+def resolve_step(cursor: Cursor, *, run_id: UUID, turn: int, key: str, happened: bool, outcome: Any = None) -> None:
     """Settle a step in doubt by a human's word, in the caller's transaction, and queue the run.
 
     `outcome`: what the call returned, if it happened. Raises RunNotFound; WrongState where it is no longer in doubt.

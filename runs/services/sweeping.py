@@ -82,7 +82,8 @@ ORPHANED = """
       AND h.updated_at < (SELECT fermata_now()) - interval '10 s'
       AND NOT EXISTS (
         SELECT 1 FROM runs_build b
-        WHERE b.seen_at > (SELECT fermata_now()) - %s * interval '1 s' AND h.workflow || '/' || h.schema = ANY (b.supports)
+        WHERE b.seen_at > (SELECT fermata_now()) - %s * interval '1 s'
+          AND h.workflow || '/' || h.schema = ANY (b.supports)
       )
     RETURNING h.run_id
 """
@@ -211,7 +212,7 @@ def _wake_due(run_id: UUID) -> bool:
 def _unblock() -> int:
     with connection.cursor() as cursor:
         cursor.execute(UNBLOCK, (build(), *_pairs()))
-        return cursor.rowcount
+        return len(cursor.fetchall())
 
 
 def _block_orphans() -> int:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -17,10 +16,9 @@ from tests.engine import flows
 
 
 @pytest.fixture(autouse=True)
-def _fresh_flows() -> Iterator[None]:
+def _fresh_flows() -> None:
     flows.CALLS.clear()
     flows.SWITCH.clear()
-    yield
 
 
 class Driver:
@@ -60,5 +58,3 @@ class Driver:
 @pytest.fixture
 def driver(transactional_db: None, agent: Agent, reviewer: User) -> Driver:
     return Driver(agent, reviewer)
-
-
