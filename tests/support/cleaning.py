@@ -33,7 +33,8 @@ class Cleaner:
     def clean(self) -> None:
         """Delete what tests committed, and put changed seeds back."""
         with connection.cursor() as cursor:
-            cursor.execute(" UNION ALL ".join(f"SELECT '{t}' WHERE EXISTS (SELECT 1 FROM \"{t}\")" for t in self._tables))
+            exists = (f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM \"{table}\")" for table in self._tables)
+            cursor.execute(" UNION ALL ".join(exists))
             touched = [name for (name,) in cursor.fetchall()]
             cursor.execute(GUARDS)
             guards = [(table, trigger) for table, trigger in cursor.fetchall() if table in touched]

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from django.db import connection
@@ -66,18 +67,14 @@ class Process:
 
     def kill(self) -> None:
         """SIGKILL the process and everything that it started, at once."""
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self._popen.wait(30)
 
     def stop(self) -> None:
         """SIGTERM, and SIGKILL for what is left after ten seconds."""
         if self.running:
             self._popen.terminate()
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 self._popen.wait(10)
-            except subprocess.TimeoutExpired:
-                pass
         self.kill()
