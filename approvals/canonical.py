@@ -14,13 +14,13 @@ from runs.strictjson import MAX_DEPTH, Finding, NotStrictJSON, escape, loads
 parse = loads
 
 
-def dumps(value: Any, *, at: str = "") -> str:
+def dumps(value: Any) -> str:
     """The canonical text of `value`: what `parse` gave, or plain Python values of JSON's own types.
 
-    Floats are written as `repr` does. Raises `NotStrictJSON`, with a JSON pointer below `at`, for anything that would
-    not come back the same from `parse`: tuples, subclasses, keys that are no strings, NaN, half a surrogate pair.
+    Floats are written as `repr` does. Raises `NotStrictJSON`, with a JSON pointer, for anything that would not come
+    back the same from `parse`: tuples, subclasses, keys that are no strings, NaN, half a surrogate pair.
     """
-    text = _dumps(value, at, 0)
+    text = _dumps(value, "", 0)
     parse(text)
     return text
 
@@ -28,6 +28,19 @@ def dumps(value: Any, *, at: str = "") -> str:
 def form(text: str) -> str:
     """The canonical form of JSON `text`. Raises `NotStrictJSON`."""
     return _dumps(parse(text), "", 0)
+
+
+def at(value: Any, pointer: str) -> Any:
+    """What stands at a JSON pointer; None where nothing does."""
+    for token in pointer.split("/")[1:]:
+        name = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict):
+            value = value.get(name)
+        elif isinstance(value, list) and name.isascii() and name.isdigit() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return None
+    return value
 
 
 def wrong_text(text: str) -> list[str]:

@@ -199,3 +199,23 @@ class DelegationRefused(ApprovalError):
 
     def __str__(self) -> str:
         return self.why
+
+
+@dataclass
+class PolicyInvalid(ApprovalError):
+    """A policy or a rule that makes no sense; `errors` are (field, message) pairs."""
+
+    errors: FieldErrors
+
+    def __str__(self) -> str:
+        return "; ".join(f"{field} {message}" for field, message in self.errors)
+
+
+@dataclass
+class ChangeRefused(ApprovalError):
+    """This person cannot change the rules like this; `why` is a sentence for them."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why

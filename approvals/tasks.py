@@ -2,17 +2,16 @@
 
 from celery import shared_task
 
-from approvals.audit.sealing import seal_due
-from approvals.audit.views_log import record_days
-from approvals.services import sweeping
+from approvals.services import policymaking, sweeping
 
 
-@shared_task(ignore_result=True)
+@shared_task(name="approvals.tasks.sweep")
 def sweep() -> None:
+    """Every two seconds, on the sweeper's queue."""
     sweeping.sweep()
 
 
-@shared_task(ignore_result=True)
-def seal() -> None:
-    record_days()
-    seal_due()
+@shared_task(name="approvals.tasks.tighten")
+def tighten(team_id: int) -> None:
+    """After a change of a team's rules."""
+    policymaking.tighten_open(team_id=team_id)

@@ -55,6 +55,10 @@ CREATE TRIGGER approvals_decision_frozen BEFORE UPDATE ON approvals_decision
     FOR EACH ROW EXECUTE FUNCTION approvals_refuse_change();
 CREATE TRIGGER approvals_policyversion_frozen BEFORE UPDATE ON approvals_policyversion
     FOR EACH ROW EXECUTE FUNCTION approvals_refuse_change();
+CREATE TRIGGER approvals_automatic_rule_frozen
+    BEFORE UPDATE OF team_id, name, agents, tools, condition, "window", max_count, sum_of, max_sum, ends_at
+    ON approvals_automatic_rule
+    FOR EACH ROW EXECUTE FUNCTION approvals_refuse_change();
 CREATE TRIGGER approvals_grant_frozen BEFORE UPDATE OF action, args, expires_at, created_at ON approvals_grant
     FOR EACH ROW EXECUTE FUNCTION approvals_refuse_change();
 """
@@ -136,6 +140,7 @@ class Migration(migrations.Migration):
             DROP TRIGGER approvals_revision_frozen ON approvals_revision;
             DROP TRIGGER approvals_decision_frozen ON approvals_decision;
             DROP TRIGGER approvals_policyversion_frozen ON approvals_policyversion;
+            DROP TRIGGER approvals_automatic_rule_frozen ON approvals_automatic_rule;
             DROP TRIGGER approvals_grant_frozen ON approvals_grant;
             DROP FUNCTION approvals_refuse_change();
             """,

@@ -1,5 +1,7 @@
 from approvals.models.approvals import Approval, CardView, Decision, Grant, Revision, Vote
 from approvals.models.audit import AuditBody, AuditErasure, AuditEvent, AuditLeaf, AuditSeal
+from approvals.models.automatic import AutomaticRule, AutomaticStop, AutomaticUse
+from approvals.models.changes import ChangeKind, ChangeOutcome, RuleChange
 from approvals.models.people import Delegation, PoolEntry, StepUp
 from approvals.models.policies import Policy, PolicyVersion
 
@@ -10,7 +12,12 @@ __all__ = [
     "AuditEvent",
     "AuditLeaf",
     "AuditSeal",
+    "AutomaticRule",
+    "AutomaticStop",
+    "AutomaticUse",
     "CardView",
+    "ChangeKind",
+    "ChangeOutcome",
     "Decision",
     "Delegation",
     "Grant",
@@ -18,6 +25,7 @@ __all__ = [
     "PolicyVersion",
     "PoolEntry",
     "Revision",
+    "RuleChange",
     "StepUp",
     "Vote",
 ]

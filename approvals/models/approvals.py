@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from approvals.models.automatic import AutomaticRule
 from approvals.states import OPEN, ApprovalKind, ApprovalStatus, GrantStatus, Risk, Verdict
 from runs.models import Agent, Run, Team
 
@@ -58,6 +59,14 @@ class Approval(models.Model):
     safe_at = models.DateTimeField(
         null=True, blank=True, help_text="In doubt: from when on it is safe to say that the call did not happen."
     )
+    automatic = models.ForeignKey(
+        AutomaticRule,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="The rule that will look at it first.",
+    )
     claimed_by = models.ForeignKey(PERSON, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     claimed_until = models.DateTimeField(null=True, blank=True)
     supersedes = models.OneToOneField("self", on_delete=models.PROTECT, null=True, blank=True, related_name="successor")
@@ -74,6 +83,11 @@ class Approval(models.Model):
                 fields=("team", "-settled_at", "-id"), condition=~Q(status__in=sorted(OPEN)), name="approvals_settled"
             ),
             models.Index(fields=("expires_at",), condition=Q(status=ApprovalStatus.PENDING), name="approvals_due"),
+            models.Index(
+                fields=("created_at",),
+                condition=Q(status=ApprovalStatus.PENDING, automatic__isnull=False),
+                name="approvals_for_a_rule",
+            ),
             models.Index(fields=("held_until",), condition=Q(status=ApprovalStatus.HELD), name="approvals_held"),
             models.Index(fields=("claimed_until",), condition=Q(claimed_until__isnull=False), name="approvals_claimed"),
             models.Index(fields=("run", "created_at"), name="approvals_of_run"),

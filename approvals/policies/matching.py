@@ -83,7 +83,7 @@ class Rule:
         """Whether agent, tool and arguments match. A condition that cannot be evaluated counts as matched."""
         return (
             (not self.agents or agent in self.agents)
-            and (not self.tools or any(_tool_matches(pattern, tool) for pattern in self.tools))
+            and (not self.tools or any(tool_matches(pattern, tool) for pattern in self.tools))
             and (not self.condition or _holds(self.condition, args))
         )
 
@@ -177,7 +177,7 @@ def _rule(version: PolicyVersion) -> Rule:
     )
 
 
-def _tool_matches(pattern: str, tool: str) -> bool:
+def tool_matches(pattern: str, tool: str) -> bool:
     name = tool.casefold()
     return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
 

@@ -11,7 +11,8 @@ from django.contrib.auth.models import Group, User
 
 from approvals import canonical, policies, queries, schemas
 from approvals.errors import InvalidAsk, TooManyPending
-from approvals.policies import Asked, Requirements
+from approvals.models import AutomaticRule
+from approvals.policies import Asked, Requirements, automatic
 from approvals.states import Risk, Verdict
 from runs.engine.tools import NAME
 
@@ -56,9 +57,12 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class PreparedAsk:
+    """`automatic`: the id of the automatic rule that will look at it first."""
+
     ask: Ask
     asked: Asked
     requirements: Requirements
+    automatic: int | None
 
 
 @dataclass(frozen=True)
@@ -84,10 +88,15 @@ def prepare(asks: Sequence[Ask], *, run: RunFacts) -> PreparedAsks:
     if queries.count_open(agent_id=run.agent_id) + len(asks) > settings.FERMATA_PENDING_CAP:
         raise TooManyPending(agent=run.agent, cap=settings.FERMATA_PENDING_CAP)
     rules = policies.rules_of(run.team_id)
-    return PreparedAsks(run=run, asks=tuple(_prepared(ask, f"/{index}", rules, run) for index, ask in enumerate(asks)))
+    live = list(automatic.live_rules(run.team_id))
+    return PreparedAsks(
+        run=run, asks=tuple(_prepared(ask, f"/{index}", rules, live, run) for index, ask in enumerate(asks))
+    )
 
 
-def _prepared(ask: Ask, at: str, rules: Sequence[policies.Rule], run: RunFacts) -> PreparedAsk:
+def _prepared(
+    ask: Ask, at: str, rules: Sequence[policies.Rule], live: Sequence[AutomaticRule], run: RunFacts
+) -> PreparedAsk:
     clean = replace(
         ask,
         args=canonical.form(ask.args),
@@ -104,7 +113,8 @@ def _prepared(ask: Ask, at: str, rules: Sequence[policies.Rule], run: RunFacts) 
     requirements = policies.required(rules, agent=run.agent, tool=clean.tool, args=clean.args, asked=asked)
     if queries.rejected_lately(agent_id=run.agent_id, tool=clean.tool, args=clean.args):
         requirements = policies.second_approver(requirements)
-    return PreparedAsk(ask=clean, asked=asked, requirements=requirements)
+    rule = automatic.candidate(live, requirements, agent=run.agent, tool=clean.tool, args=clean.args)
+    return PreparedAsk(ask=clean, asked=asked, requirements=requirements, automatic=rule.pk if rule else None)
 
 
 def _user_ids(names: Sequence[str], at: str) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from django.db import DatabaseError, connection, transaction
 from approvals import audit
 from approvals.audit import EventType
 from approvals.errors import ApprovalError
+from approvals.services.automatic import apply_rule
 from approvals.services.case import take
 from approvals.services.freshness import SYSTEM
 from approvals.services.settling import settle_case
@@ -37,6 +38,10 @@ LAPSING = """
 SELECT a.run_id, g.approval_id FROM approvals_grant g JOIN approvals_approval a ON a.id = g.approval_id
 WHERE g.status = 'ready' AND g.expires_at <= (SELECT fermata_now()) ORDER BY g.expires_at LIMIT %(batch)s
 """
+FOR_A_RULE = """
+SELECT run_id, id FROM approvals_approval
+WHERE status = 'pending' AND automatic_id IS NOT NULL ORDER BY created_at LIMIT %(batch)s
+"""
 TRY_LOCK_RUN = "SELECT 1 FROM runs_head WHERE run_id = %s FOR NO KEY UPDATE SKIP LOCKED"
 LAPSE = """
 UPDATE approvals_grant g SET status = 'lapsed' FROM approvals_approval a
@@ -55,8 +60,9 @@ RETURNING id, team_id
 
 @dataclass(frozen=True)
 class Swept:
-    """How many approvals were looked at because their time had come, grants lapsed, claims freed."""
+    """How many approvals a rule approved, how many were due, how many grants lapsed, how many claims were freed."""
 
+    ruled: int
     due: int
     lapsed: int
     freed: int
@@ -65,6 +71,7 @@ class Swept:
 def sweep() -> Swept:
     """One sweep. Safe to run twice at once, and to die half-way."""
     return Swept(
+        ruled=sum(apply_rule(approval_id=approval) for _, approvals in _by_run(FOR_A_RULE) for approval in approvals),
         due=sum(_settle_due(run_id, approvals) for run_id, approvals in _by_run(DUE)),
         lapsed=sum(_lapse(run_id, approvals) for run_id, approvals in _by_run(LAPSING)),
         freed=_free_claims(),
