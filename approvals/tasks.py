@@ -2,6 +2,8 @@
 
 from celery import shared_task
 
+from approvals.audit.sealing import seal_due
+from approvals.audit.views_log import record_days
 from approvals.services import policymaking, sweeping
 
 
@@ -9,6 +11,13 @@ from approvals.services import policymaking, sweeping
 def sweep() -> None:
     """Every two seconds, on the sweeper's queue."""
     sweeping.sweep()
+
+
+@shared_task(name="approvals.tasks.seal")
+def seal() -> None:
+    """Every ten seconds."""
+    record_days()
+    seal_due()
 
 
 @shared_task(name="approvals.tasks.tighten")
