@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from approvals import audit
+from approvals.queries.asked import unperformable
 from approvals.services.cancelling import close_for_run
 from approvals.services.doubt import open_in_doubt
 from runs.hooks import Cursor
@@ -54,3 +56,6 @@ class RunHooks:
             safe_at=safe_at,
             approval_id=approval_id,
         )
+
+    def unperformable(self, cursor: Cursor, *, run_ids: Sequence[UUID]) -> list[tuple[UUID, str]]:
+        return unperformable(cursor, run_ids=run_ids)

@@ -1,8 +1,9 @@
 """What `runs` asks of the floor above, through the one dotted path `settings.FERMATA_HOOKS`.
 
-Every function gets the cursor of the transaction that holds the run's lock, and uses plain SQL on it.
+Every function that writes gets the cursor of the transaction that holds the run's lock, and uses plain SQL on it.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, Protocol, cast
@@ -47,6 +48,10 @@ class Hooks(Protocol):
         approval_id: UUID | None,
     ) -> None:
         """Ask a human whether a call happened. Asking again about the same call changes nothing."""
+
+    def unperformable(self, cursor: Cursor, *, run_ids: Sequence[UUID]) -> list[tuple[UUID, str]]:
+        """The calls that humans were asked about in the runs' open turns and that this code would not perform as they
+        were asked: the run, and a sentence that says why."""
 
 
 @cache

@@ -73,4 +73,3 @@ def upcast(flow: Workflow, snapshot: Snapshot) -> Snapshot:
                 f"the upcaster from schema {schema} returned {type(state).__qualname__}: return the state, a dict"
             )
     return replace(snapshot, state=state)
-

@@ -13,6 +13,9 @@ from runs.engine.executor import execute
 from runs.models import Agent, Run, RunHead
 from runs.services.starting import start_run
 from tests.engine import flows
+from tests.engine.deploys import deployment
+
+__all__ = ["deployment"]
 
 
 @pytest.fixture(autouse=True)
