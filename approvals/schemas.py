@@ -57,7 +57,7 @@ def schema_errors(text: str) -> Errors:
     if errors:
         return errors
     try:
-        Draft202012Validator.check_schema(schema, format_checker=None)
+        Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         return [(_pointer(error.absolute_path), "is not valid JSON Schema")]
     return []
@@ -281,7 +281,7 @@ _KEYWORDS: dict[str, Keyword] = {
     "uniqueItems": _unique_items,
 }
 
-_Rules = validators.extend(
+_Rules = validators.extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
     validators={name: _worded(name, check) for name, check in _KEYWORDS.items()},
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),

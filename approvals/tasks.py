@@ -4,7 +4,7 @@ from celery import shared_task
 
 from approvals.audit.sealing import seal_due
 from approvals.audit.views_log import record_days
-from approvals.services import policymaking, sweeping
+from approvals.services import noticing, policymaking, sweeping
 
 
 @shared_task(name="approvals.tasks.sweep")
@@ -18,6 +18,12 @@ def seal() -> None:
     """Every ten seconds."""
     record_days()
     seal_due()
+
+
+@shared_task(name="approvals.tasks.notify")
+def notify() -> None:
+    """Every ten seconds, where mail is set up."""
+    noticing.notify()
 
 
 @shared_task(name="approvals.tasks.tighten")

@@ -243,6 +243,22 @@ CELERY_BEAT_SCHEDULE = {
     "seal the audit trail": {"task": "approvals.tasks.seal", "schedule": 10.0, "options": {"expires": 20}},
 }
 
+# --- mail: without a server, nobody is sent any ----------------------------------------------------------------
+
+EMAIL_HOST = env.str("FERMATA_SMTP_HOST", "")
+EMAIL_PORT = env.int("FERMATA_SMTP_PORT", 587, validate=validate.Range(min=1, max=65535))
+EMAIL_HOST_USER = env.str("FERMATA_SMTP_USER", "")
+EMAIL_HOST_PASSWORD = env.str("FERMATA_SMTP_PASSWORD", "")
+EMAIL_USE_TLS = env.bool("FERMATA_SMTP_TLS", True)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.str("FERMATA_MAIL_FROM", f"fermata@{_base.hostname}")
+if EMAIL_HOST:
+    CELERY_BEAT_SCHEDULE["tell reviewers"] = {
+        "task": "approvals.tasks.notify",
+        "schedule": 10.0,
+        "options": {"expires": 20},
+    }
+
 # --- the engine ------------------------------------------------------------------------------------------------
 
 FERMATA_LEASE_SECONDS = env.float("FERMATA_LEASE_SECONDS", 15.0, validate=validate.Range(min=1, max=600))

@@ -2,6 +2,7 @@ from approvals.models.approvals import Approval, CardView, Decision, Grant, Revi
 from approvals.models.audit import AuditBody, AuditErasure, AuditEvent, AuditLeaf, AuditSeal
 from approvals.models.automatic import AutomaticRule, AutomaticStop, AutomaticUse
 from approvals.models.changes import ChangeKind, ChangeOutcome, RuleChange
+from approvals.models.notices import Notice, NoticeKind
 from approvals.models.people import Delegation, PoolEntry, StepUp
 from approvals.models.policies import Policy, PolicyVersion
 
@@ -21,6 +22,8 @@ __all__ = [
     "Decision",
     "Delegation",
     "Grant",
+    "Notice",
+    "NoticeKind",
     "Policy",
     "PolicyVersion",
     "PoolEntry",

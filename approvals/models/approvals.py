@@ -59,6 +59,8 @@ class Approval(models.Model):
     safe_at = models.DateTimeField(
         null=True, blank=True, help_text="In doubt: from when on it is safe to say that the call did not happen."
     )
+    announced_at = models.DateTimeField(null=True, blank=True, help_text="When its reviewers were last told of it.")
+    reminded_at = models.DateTimeField(null=True, blank=True)
     automatic = models.ForeignKey(
         AutomaticRule,
         on_delete=models.PROTECT,
@@ -87,6 +89,16 @@ class Approval(models.Model):
                 fields=("created_at",),
                 condition=Q(status=ApprovalStatus.PENDING, automatic__isnull=False),
                 name="approvals_for_a_rule",
+            ),
+            models.Index(
+                fields=("created_at",),
+                condition=Q(status=ApprovalStatus.PENDING, announced_at__isnull=True),
+                name="approvals_unannounced",
+            ),
+            models.Index(
+                fields=("created_at",),
+                condition=Q(status=ApprovalStatus.PENDING, reminded_at__isnull=True, expires_at__isnull=False),
+                name="approvals_unreminded",
             ),
             models.Index(fields=("held_until",), condition=Q(status=ApprovalStatus.HELD), name="approvals_held"),
             models.Index(fields=("claimed_until",), condition=Q(claimed_until__isnull=False), name="approvals_claimed"),

@@ -2,5 +2,6 @@
 
 from approvals.queries.past import count_open, rejected_lately
 from approvals.queries.visibility import visible_to
+from approvals.queries.voters import who_may_vote
 
-__all__ = ["count_open", "rejected_lately", "visible_to"]
+__all__ = ["count_open", "rejected_lately", "visible_to", "who_may_vote"]

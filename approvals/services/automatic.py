@@ -70,7 +70,7 @@ def _still(case: Case) -> AutomaticRule | None:
     approval = case.approval
     if AutomaticStop.objects.filter(team=approval.team_id, lifted_at__isnull=True).exists():
         return None
-    rule = automatic.live_rules(approval.team_id).filter(pk=approval.automatic_id)
+    rule = [rule for rule in automatic.live_rules(approval.team_id) if rule.pk == approval.automatic_id]
     return automatic.candidate(
         rule, case.requirements, agent=approval.agent.name, tool=approval.tool, args=approval.args
     )

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import User
+
 from approvals import audit, digests, policies
 from approvals.audit import EventType
 from approvals.models import Approval, Vote
@@ -74,7 +76,7 @@ class Case:
             body={"approval": str(self.approval.pk), "run": str(self.approval.run_id), **body},
         )
 
-    def settle(self, outcome: ApprovalStatus, *, actor: str, message: str = "", by: Any = None) -> None:
+    def settle(self, outcome: ApprovalStatus, *, actor: str, message: str = "", by: User | None = None) -> None:
         """Reach `outcome`, by the person `by` if it is a person's: decision, grant, event, and the gate's answer."""
         settled = conclude(
             self.cursor,
@@ -101,7 +103,7 @@ class Case:
 
 
 def gate_answer(
-    approval_id: UUID, outcome: ApprovalStatus, *, message: str, args: str, action: str, by: Any
+    approval_id: UUID, outcome: ApprovalStatus, *, message: str, args: str, action: str, by: User | None
 ) -> dict[str, str | None]:
     """What the run is told: arguments and action only when it may perform them."""
     granting = outcome in GRANTING
@@ -115,7 +117,7 @@ def gate_answer(
     }
 
 
-def display_name(person: Any) -> str:
+def display_name(person: User) -> str:
     return person.get_full_name() or person.get_username()
 
 

@@ -33,7 +33,7 @@ def pass_deadline(case: Case) -> None:
         stage = needs.stages[0]
         due = approval.expires_at + stage.lasts
         needs = needs.escalate(stage)
-        case.change(expires_at=due if end is None else min(due, end))
+        case.change(expires_at=due if end is None else min(due, end), announced_at=None)
         case.require(needs)
         case.record(EventType.APPROVAL_ESCALATED, SYSTEM, {"pool": stage.pool, "due": approval.expires_at.isoformat()})
 

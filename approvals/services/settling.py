@@ -38,7 +38,8 @@ def settle(*, approval_id: UUID) -> Approval:
 def settle_case(case: Case) -> None:
     """The same for an approval already in hand."""
     freshen(case)
-    if case.approval.status == ApprovalStatus.HELD and case.approval.held_until <= case.now:
+    until = case.approval.held_until
+    if case.approval.status == ApprovalStatus.HELD and until is not None and until <= case.now:
         count(case, case.electorate([]), hold=NO_HOLD, actor=SYSTEM)
 
 
