@@ -80,6 +80,7 @@ class Forks:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
+                start_new_session=True,
             )
         assert self._popen.stdout
         assert self._popen.stdout.readline() == "ready\n", log.read_text()
@@ -98,6 +99,7 @@ class Forks:
         return self._ask(f"wait {pid}")
 
     def close(self) -> None:
+        os.killpg(self._popen.pid, signal.SIGKILL)  # its children too, stopped ones among them
         end(self._popen)
 
 
