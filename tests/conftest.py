@@ -30,6 +30,11 @@ INSERT INTO test_clock SELECT interval '0' WHERE NOT EXISTS (SELECT 1 FROM test_
 CREATE OR REPLACE FUNCTION fermata_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS
     'SELECT clock_timestamp() + (SELECT ahead FROM test_clock)';
 """
+# The heartbeat's thread keeps a connection, and a database in use cannot be dropped.
+END_OTHERS = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
 
 
 def own_broker(url: str) -> str:
@@ -58,7 +63,7 @@ def audit_trail() -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """The test database, with a clock that a row moves for every process, and a clean-up that keeps the seeds."""
     with django_db_blocker.unblock():
         with connection.cursor() as cursor:
@@ -70,6 +75,9 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
         cleaner.clean()
 
     TransactionTestCase._fixture_teardown = teardown  # type: ignore[method-assign]
+    yield
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute(END_OTHERS)
 
 
 @pytest.fixture

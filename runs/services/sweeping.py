@@ -87,11 +87,12 @@ ORPHANED = """
       )
     RETURNING h.run_id
 """
-# Blocked by another build than this one, which has the workflow: the code changed, so try again.
+# Blocked by another build than this one, which has the workflow: the code changed, so try again. A run that no build
+# blocked (see `restoring`) waits for a person.
 UNBLOCK = """
     UPDATE runs_head
     SET status = 'queued', detail = '', rung_at = NULL, rings = 0, updated_at = now()
-    WHERE status = 'blocked' AND build <> %s
+    WHERE status = 'blocked' AND build NOT IN ('', %s)
       AND (workflow, schema) IN (SELECT * FROM unnest(%s::text[], %s::int[]))
     RETURNING run_id
 """
