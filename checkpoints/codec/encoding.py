@@ -85,7 +85,7 @@ class Walk:
 
     def sorted_items(self, values: set[Any] | frozenset[Any], place: Place, depth: int) -> bytes:
         """Sets have no order of their own: the order of bytes makes equal sets equal on disk."""
-        each = sorted(self.pack(self.tree(value, (place, SET_ITEM), depth + 1)) for value in values)
+        each = sorted(self.packed(value, (place, SET_ITEM), depth + 1) for value in values)
         return self.pack([msgspec.Raw(item) for item in each])
 
 

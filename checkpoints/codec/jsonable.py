@@ -27,7 +27,7 @@ from zoneinfo import ZoneInfo
 from checkpoints.codec.encoding import packed
 from checkpoints.codec.frozen import FrozenDict, FrozenList
 from checkpoints.codec.refusals import reason
-from checkpoints.codec.registry import EnumClass, entry_of
+from checkpoints.codec.registry import FIELDS_SET, EnumClass, entry_of
 from checkpoints.errors import Unencodable
 
 _MAX_BITS = 14_000  # under 4,300 decimal digits
@@ -45,7 +45,7 @@ def _registered(value: Any) -> dict[str, Any]:
         raise Unencodable("value", reason(value))
     if isinstance(entry, EnumClass):
         return {"py/enum": entry.name, "member": entry.label(value)}
-    fields = {name: to_jsonable(item) for name, item in entry.content(value).items()}
+    fields = {name: to_jsonable(item) for name, item in entry.content(value).items() if name != FIELDS_SET}
     return {"py/object": entry.name, "fields": fields}
 
 

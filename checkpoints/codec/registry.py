@@ -8,6 +8,9 @@ from typing import Any, Protocol, TypeVar
 
 from checkpoints.errors import ShapeChanged, UnknownType
 
+# Which of a model's fields were given rather than left to their defaults. No field can have this name.
+FIELDS_SET = ""
+
 _NAME = re.compile(r"[a-z0-9][a-z0-9._/-]{0,99}")
 
 T = TypeVar("T")
@@ -82,8 +85,6 @@ class DataClass:
 class Model:
     """A pydantic model, by its own `__getstate__` and `__setstate__`; pydantic is never imported here."""
 
-    _SET = ""  # no field can have this name
-
     def __init__(self, name: str, cls: Any) -> None:
         self.name = name
         self.cls = cls
@@ -99,12 +100,12 @@ class Model:
             **state["__dict__"],
             **extra,
             **private,
-            self._SET: tuple(sorted(state["__pydantic_fields_set__"])),
+            FIELDS_SET: tuple(sorted(state["__pydantic_fields_set__"])),
         }
 
     def restore(self, content: dict[str, object]) -> object:
         saved = dict(content)
-        fields_set = saved.pop(self._SET)
+        fields_set = saved.pop(FIELDS_SET)
         names = self.cls.model_fields
         private = {name: saved.pop(name) for name in list(saved) if name in self.cls.__private_attributes__}
         values = {name: saved.pop(name) for name in list(saved) if name in names}

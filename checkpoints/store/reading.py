@@ -1,7 +1,7 @@
 """Reading a checkpoint back: two round trips however long the run, and nothing believed unverified."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -37,7 +37,6 @@ class Encoded:
     digest: bytes
     history_length: int
     tail: Tail
-    manifest: Mapping[str, Part]
     parts: dict[str, bytes]
     chunks: list[list[bytes]] | None
     head: Head
@@ -108,7 +107,6 @@ def read(cursor: Cursor, *, run_id: UUID, seq: int | None, history: bool, max_by
         digest=computed,
         history_length=history_length,
         tail=tail,
-        manifest=described,
         parts=parts,
         chunks=_whole(chunks, history_length, tail.history_digest) if history else None,
         head=Head(

@@ -7,8 +7,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
-from checkpoints.codec import freeze, to_jsonable
+from checkpoints.codec import freeze, register, to_jsonable
 from checkpoints.errors import Unencodable
 from tests.checkpoints.classes import Color, Line, Rights
 from tests.checkpoints.strategies import described, values
@@ -71,3 +72,12 @@ def test_an_unregistered_class_is_refused():
 def test_an_integer_that_json_cannot_read_back():
     assert to_jsonable([10**5000]) == [{"py/integer": hex(10**5000)}]
     assert to_jsonable(10**4000) == 10**4000
+
+
+def test_a_model_is_shown_by_its_fields():
+    @register("tests/shown")
+    class Shown(BaseModel):
+        amount: Decimal
+
+    shown = {"py/object": "tests/shown", "fields": {"amount": {"py/decimal": "1.20"}}}
+    assert to_jsonable(Shown(amount="1.20")) == shown
