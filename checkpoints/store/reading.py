@@ -12,6 +12,7 @@ from checkpoints.codec.frames import MAX_BYTES
 from checkpoints.errors import Corrupt, NotFound, SnapshotTooLarge
 from checkpoints.store.blobs import checkpoint_place, chunk_place, part_place, unsealed
 from checkpoints.store.digests import history_digest, snapshot_digest
+from checkpoints.store.manifests import unpacked_manifest
 from checkpoints.store.records import Cursor, Head, Label, Part, Snapshot
 from checkpoints.store.state import part_path, unpacked_parts
 from checkpoints.store.tails import Tail
@@ -75,7 +76,7 @@ def read(cursor: Cursor, *, run_id: UUID, seq: int | None, history: bool, max_by
     what = f"checkpoint {seq}"
     data = unsealed(bytes(body), checkpoint_place(run_id, seq), what=what, max_bytes=max_bytes)
     tail = Tail.unpacked(data, what=what)
-    introduced = unpacked(bytes(manifest), what=what)
+    introduced = unpacked_manifest(bytes(manifest), seq)
     names, seqs = list(introduced), list(introduced.values())
     cursor.execute(_BODIES, [names, seqs, run_id, run_id, history_length if history else 0])
     parts, chunks = _opened(run_id, cursor.fetchall(), max_bytes)

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from checkpoints.codec.decoding import unpacked
+from checkpoints.store.manifests import unpacked_manifest
 from checkpoints.store.records import Cursor
 
 _MANIFESTS = "SELECT seq, manifest FROM checkpoints_checkpoint WHERE run_id = %s"
@@ -16,11 +16,7 @@ _DELETE = """DELETE FROM checkpoints_statepart part
 def delete_unneeded_parts(cursor: Cursor, *, run_id: UUID, newest: int) -> int:
     """Delete the parts, introduced up to checkpoint `newest`, that no checkpoint's manifest names. How many."""
     cursor.execute(_MANIFESTS, [run_id])
-    needed = {
-        entry
-        for seq, manifest in cursor.fetchall()
-        for entry in unpacked(bytes(manifest), what=f"checkpoint {seq}").items()
-    }
+    needed = {entry for seq, manifest in cursor.fetchall() for entry in unpacked_manifest(bytes(manifest), seq).items()}
     names, seqs = [name for name, _ in needed], [seq for _, seq in needed]
     cursor.execute(_DELETE, [run_id, newest, names, seqs])
     return int(cursor.rowcount)

@@ -25,6 +25,7 @@ from checkpoints.codec.secrecy import packed_to_save
 from checkpoints.errors import SnapshotTooLarge
 from checkpoints.store.blobs import checkpoint_place, chunk_place, part_place, sealed
 from checkpoints.store.digests import history_digest, snapshot_digest
+from checkpoints.store.manifests import packed_manifest
 from checkpoints.store.records import Cursor, Head, Label, Part
 from checkpoints.store.state import packed_parts
 from checkpoints.store.tails import Tail
@@ -70,7 +71,7 @@ class Prepared:
         if not guard.isidentifier():
             raise ValueError("the guard is the name of a common table expression")
         label = self.label
-        manifest = pack({name: part.introduced_seq for name, part in self.head.manifest.items()})
+        manifest = packed_manifest(self.head.manifest)
         found = [
             Cte(
                 name="checkpoint",
