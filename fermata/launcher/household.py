@@ -1,12 +1,11 @@
 """All the processes of one instance: started, started again when they end, and stopped together."""
 
-import os
 import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Self
 
 from fermata.embedded.errors import EmbeddedError
@@ -18,6 +17,7 @@ from fermata.embedded.valkey import end_leftover_valkey
 from fermata.launcher.children import Child, dies_with_parent
 from fermata.launcher.errors import LauncherError, Stopped
 from fermata.launcher.logs import Log
+from fermata.launcher.requests import StopRequests
 from fermata.launcher.terminal import say
 
 TICK = 0.1  # seconds
@@ -42,24 +42,17 @@ class Household:
         self._instance = instance
         self._servers: list[Child] = []
         self._programs: list[Child] = []
-        self._requests = 0
-        self._last_request: int | None = None
-        # make passes neither SIGHUP nor its own SIGKILL on, so a parent that is gone is a request to stop
-        # as well.
-        self._parent = os.getppid() if "MAKELEVEL" in os.environ else None
+        self._requests = StopRequests()
 
     def __enter__(self) -> Self:
-        signal.signal(signal.SIGINT, self._on_signal)
-        signal.signal(signal.SIGTERM, self._on_signal)
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
-            signal.signal(signal.SIGHUP, self._on_signal)
+        self._requests.listen()
         self._instance.logs.mkdir(mode=0o700, exist_ok=True)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _stop(self._programs, grace=PROGRAMS_GRACE, hurry=lambda: self._requests > 1)
+        _stop(self._programs, grace=PROGRAMS_GRACE, hurry=lambda: self._requests.signals > 1)
         _stop(self._servers, grace=SERVERS_GRACE, hurry=lambda: False)
 
     def start_server(self, server: Server) -> None:
@@ -83,7 +76,7 @@ class Household:
 
     def tick(self) -> None:
         """Look after everything once, then pause for a moment. Raises Stopped when asked to end."""
-        if self._requests or self._parent not in {None, os.getppid()}:
+        if self._requests.any:
             raise Stopped
         for child in (*self._servers, *self._programs):
             self._look_after(child)
@@ -103,7 +96,7 @@ class Household:
         finally:
             # Ctrl-C has reached it too: it is in this terminal's foreground. Any other request came to us
             # alone.
-            if process.poll() is None and self._last_request != signal.SIGINT:
+            if process.poll() is None and self._requests.last_signal != signal.SIGINT:
                 process.terminate()
             deadline = time.monotonic() + PROGRAMS_GRACE
             while process.poll() is None and time.monotonic() < deadline:
@@ -135,10 +128,6 @@ class Household:
 
     def _child(self, program: Program) -> Child:
         return Child(program, Log(self._instance.logs / f"{program.name}.log", echo=program.echo))
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self._requests += 1
-        self._last_request = number
 
 
 def _stop(children: Sequence[Child], *, grace: float, hurry: Callable[[], bool]) -> None:

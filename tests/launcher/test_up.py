@@ -1,5 +1,8 @@
 """Starting and stopping, seen from outside."""
 
+import os
+import pty
+import shutil
 import signal
 import socket
 import subprocess
@@ -36,13 +39,15 @@ def test_it_starts_the_services_and_then_the_programs(fresh: Instance, start: St
 def test_an_awkward_home_is_reached_through_the_settings(fresh: Instance, start: Start) -> None:
     fresh.home.mkdir()
     awkward = Instance(fresh.home / "a, b:c@d? 100%25 é 'q'")
-    start(awkward).ready()
+    running = start(awkward).ready()
     use = (
         "import django; django.setup(); from django.db import connection as c; c.ensure_connection();"
         "from fermata.celery import app; app.connection_for_write().ensure_connection(max_retries=1)"
     )
     env = environment(awkward, DJANGO_SETTINGS_MODULE="fermata.settings")
     subprocess.run([sys.executable, "-c", use], cwd=CHECKOUT, env=env, check=True, timeout=30)
+    running.stop()
+    shutil.rmtree(awkward.sockets)  # not in its home: the comma
 
 
 @pytest.mark.parametrize("request_to_stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -81,6 +86,19 @@ def test_a_terminal_that_is_gone_does_not_keep_it_from_stopping(instance: Instan
             assert process.poll() is None
         process.stdout.close()
         process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    assert processes(instance) == []
+
+
+def test_it_stops_when_its_terminal_is_closed(instance: Instance) -> None:
+    terminal, inside = pty.openpty()
+    env = environment(instance, PORT=str(free_port()))
+    with subprocess.Popen([sys.executable, "-m", STAND_IN], cwd=CHECKOUT, env=env, stdout=inside) as process:
+        os.close(inside)
+        output = b""
+        while b"Fermata is ready" not in output:
+            output += os.read(terminal, 4096)
+        os.close(terminal)
         assert process.wait(10) == 0
     assert processes(instance) == []
 
