@@ -33,7 +33,7 @@ from approvals.services.voting import vote
 from runs.clock import database_now
 from runs.endpoints import IDEMPOTENCY_KEY, Endpoint, idempotency_key, read_body
 from runs.models import Scope
-from runs.paging import InvalidQuery, page, read_query
+from runs.paging import InvalidQuery, page, page_of, read_query
 from runs.principals import AgentPrincipal, Person, Principal
 from runs.serializers import run_url
 from runs.services.starting import PostedSnapshot, Resume
@@ -48,6 +48,8 @@ IF_MATCH = OpenApiParameter(
 
 
 class SuspensionsView(Endpoint):
+    """Store a snapshot, open its approvals and park the run: all of it, or nothing."""
+
     scopes = {"POST": Scope.APPROVALS_WRITE}
 
     @extend_schema(
@@ -71,10 +73,12 @@ class SuspensionsView(Endpoint):
 
 
 class ApprovalsView(Endpoint):
+    """Approvals, newest first."""
+
     scopes = {"GET": Scope.APPROVALS_READ}
     people = frozenset({"GET"})
 
-    @extend_schema(operation_id="approvals_list", parameters=[ApprovalQuery], responses=ApprovalSerializer(many=True))
+    @extend_schema(operation_id="approvals_list", parameters=[ApprovalQuery], responses=page_of(ApprovalSerializer))
     def get(self, request: Request) -> Response:
         query = read_query(ApprovalQuery, request)
         rows = _whole(queries.visible_to(self.principal())).filter(**query.filters())
@@ -82,7 +86,7 @@ class ApprovalsView(Endpoint):
 
 
 class ApprovalView(Endpoint):
-    """The waiting of `?wait=` is done before Django: see `fermata.live`."""
+    """One approval. With `wait`, the answer comes as soon as it is decided (`fermata.live` does the waiting)."""
 
     scopes = {"GET": Scope.APPROVALS_READ}
     people = frozenset({"GET"})
@@ -94,6 +98,8 @@ class ApprovalView(Endpoint):
 
 
 class VotesView(Endpoint):
+    """A person's verdict. It counts at once: there is no time to take it back, as there is in the inbox."""
+
     people = frozenset({"POST"})
 
     @extend_schema(operation_id="approvals_vote", request=VoteShape, responses={201: ApprovalSerializer})
@@ -112,6 +118,8 @@ class VotesView(Endpoint):
 
 
 class CancelView(Endpoint):
+    """Take an open approval back: its agent, or an operator of its team. Again: nothing changes."""
+
     scopes = {"POST": Scope.APPROVALS_WRITE}
     people = frozenset({"POST"})
 
@@ -123,6 +131,9 @@ class CancelView(Endpoint):
 
 
 class ConsumeView(Endpoint):
+    """Spend a grant, before the call that it permits. With the same `Idempotency-Key` again the answer says
+    `replayed`, and nothing may be performed; without one every request is a consumer of its own, and the first wins."""
+
     scopes = {"POST": Scope.APPROVALS_WRITE}
 
     @extend_schema(
@@ -132,7 +143,6 @@ class ConsumeView(Endpoint):
         parameters=[IDEMPOTENCY_KEY],
     )
     def post(self, request: Request, approval_id: UUID) -> Response:
-        """Without an `Idempotency-Key` every request is a consumer of its own, and only the first gets the grant."""
         asked = read_body(ConsumeShape, request)
         spent = consume(
             approval_id=approval_id,
@@ -145,6 +155,8 @@ class ConsumeView(Endpoint):
 
 
 class OutcomeView(Endpoint):
+    """Say what came of the call. Again: nothing changes."""
+
     scopes = {"POST": Scope.APPROVALS_WRITE}
 
     @extend_schema(operation_id="approvals_outcome", request=OutcomeShape, responses=ApprovalSerializer)

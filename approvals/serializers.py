@@ -13,7 +13,7 @@ from approvals import canonical
 from approvals.models import Approval, Decision, Grant
 from approvals.services.asking import Ask
 from approvals.services.case import display_name
-from approvals.states import OPEN, ApprovalKind, ApprovalStatus, Risk, Verdict
+from approvals.states import OPEN, ApprovalKind, ApprovalStatus, GrantStatus, Risk, Verdict
 from runs.fields import Anything, Array, Choice, JSONText, Moment, Object, Strict, Text, Whole
 from runs.paging import ListQuery
 from runs.serializers import LONGEST_TITLE
@@ -23,6 +23,7 @@ MOST_APPROVALS = 100
 # Nobody outside the inbox is told of a person's seconds for changing their mind: held reads as pending.
 STATUSES = [choice for choice in ApprovalStatus.choices if choice[0] != ApprovalStatus.HELD]
 LONGEST_WAIT = 60  # seconds
+OUTCOMES = [(outcome.value, outcome.label) for outcome in (GrantStatus.SUCCEEDED, GrantStatus.FAILED)]
 _SCHEMA = re.compile(r"([A-Za-z0-9_.:-]{1,80})/([0-9]{1,9})")
 
 
@@ -110,7 +111,7 @@ class ConsumeShape(Strict):
 
 class OutcomeShape(Strict):
     resume_token = Text(max_length=40, required=False, help_text="Of the claim on the run, if it was claimed.")
-    status = Choice(("succeeded", "failed"))
+    status = Choice(OUTCOMES)
     result = Anything(required=False, allow_null=True, help_text="What the call gave.")
     note = Text(max_length=10_000, allow_blank=True, default="")
 

@@ -48,6 +48,7 @@ INSTALLED_APPS = [
     "runs.apps.RunsConfig",
     "approvals.apps.ApprovalsConfig",
     "examples.apps.ExamplesConfig",
+    "fermata.certify",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -178,7 +179,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["runs.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["runs.parsers.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_standardized_errors.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "fermata.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "drf_standardized_errors.handler.exception_handler",
     "DATETIME_FORMAT": "%Y-%m-%dT%H:%M:%S.%fZ",
     "UNAUTHENTICATED_USER": None,
@@ -194,6 +195,18 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_NAME_OVERRIDES": {
+        "RunStatus": "runs.states.RunStatus.choices",
+        "RunKind": "runs.states.RunKind.choices",
+        "ApprovalStatus": "approvals.serializers.STATUSES",
+        "ApprovalKind": "approvals.states.ApprovalKind.choices",
+        "DecisionOutcome": "approvals.states.ApprovalStatus.choices",
+        "GrantStatus": "approvals.states.GrantStatus.choices",
+        "Outcome": "approvals.serializers.OUTCOMES",
+        "Verdict": "approvals.states.Verdict.choices",
+        "CheckpointReason": "checkpoints.models.Reason.choices",
+    },
 }
 
 # --- Celery: the doorbell --------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from runs import queries
 from runs.endpoints import IDEMPOTENCY_KEY, Endpoint, read_body
 from runs.fields import Strict
 from runs.models import Run, Scope
-from runs.paging import next_url, page, read_query
+from runs.paging import InvalidQuery, next_url, page, page_of, read_query
 from runs.principals import Person
 from runs.serializers import (
     CancelRun,
@@ -44,12 +44,16 @@ from runs.services.starting import start_run
 from runs.strictjson import plain
 from runs.timeline import timeline
 
+LONGEST_EVENT_NAME = 120
+
 
 class RunsView(Endpoint):
+    """Runs, newest first; and starting a hosted one."""
+
     scopes = {"GET": Scope.RUNS_READ, "POST": Scope.RUNS_WRITE}
     people = frozenset({"GET"})
 
-    @extend_schema(operation_id="runs_list", parameters=[RunQuery], responses=RunSerializer(many=True))
+    @extend_schema(operation_id="runs_list", parameters=[RunQuery], responses=page_of(RunSerializer))
     def get(self, request: Request) -> Response:
         query = read_query(RunQuery, request)
         rows = queries.visible_to(self.principal()).select_related("head", "agent").filter(**query.filters())
@@ -76,6 +80,8 @@ class RunsView(Endpoint):
 
 
 class RunView(Endpoint):
+    """One run: where it stands and, at the end, its result or error."""
+
     scopes = {"GET": Scope.RUNS_READ}
     people = frozenset({"GET"})
 
@@ -87,6 +93,8 @@ class RunView(Endpoint):
 
 
 class SnapshotView(Endpoint):
+    """What a checkpoint holds. A value that JSON has no type for is an object whose only keys begin with `py/`."""
+
     scopes = {"GET": Scope.RUNS_READ}
     people = frozenset({"GET"})
 
@@ -117,11 +125,13 @@ class SnapshotView(Endpoint):
 
 
 class CheckpointsView(Endpoint):
+    """A run's checkpoints, newest first, without their content."""
+
     scopes = {"GET": Scope.RUNS_READ}
     people = frozenset({"GET"})
 
     @extend_schema(
-        operation_id="runs_checkpoints", parameters=[CheckpointQuery], responses=CheckpointSerializer(many=True)
+        operation_id="runs_checkpoints", parameters=[CheckpointQuery], responses=page_of(CheckpointSerializer)
     )
     def get(self, request: Request, run_id: UUID) -> Response:
         query = read_query(CheckpointQuery, request).validated_data
@@ -136,12 +146,12 @@ class CheckpointsView(Endpoint):
 
 
 class TimelineView(Endpoint):
+    """What happened to a run, newest first: checkpoints, steps, gates, events."""
+
     scopes = {"GET": Scope.RUNS_READ}
     people = frozenset({"GET"})
 
-    @extend_schema(
-        operation_id="runs_timeline", parameters=[TimelineQuery], responses=TimelineEntrySerializer(many=True)
-    )
+    @extend_schema(operation_id="runs_timeline", parameters=[TimelineQuery], responses=page_of(TimelineEntrySerializer))
     def get(self, request: Request, run_id: UUID) -> Response:
         query = read_query(TimelineQuery, request).validated_data
         run = queries.get(queries.readable_by(self.principal()), run_id)
@@ -172,6 +182,8 @@ class OperatingView(Endpoint):
 
 
 class CancelView(OperatingView):
+    """End a run now. Its open approvals are cancelled and its unspent grants void. Again: nothing changes."""
+
     @extend_schema(operation_id="runs_cancel", request=CancelRun, responses=RunSerializer)
     def post(self, request: Request, run_id: UUID) -> Response:
         asked = read_body(CancelRun, request)
@@ -180,6 +192,8 @@ class CancelView(OperatingView):
 
 
 class RetryView(OperatingView):
+    """Queue a failed or blocked run again, from its last checkpoint. What it recorded stays recorded."""
+
     @extend_schema(operation_id="runs_retry", request=Strict, responses=RunSerializer)
     def post(self, request: Request, run_id: UUID) -> Response:
         read_body(Strict, request)
@@ -188,6 +202,8 @@ class RetryView(OperatingView):
 
 
 class ForkView(OperatingView):
+    """A new run from a checkpoint of this one, with approvals of its own."""
+
     @extend_schema(
         operation_id="runs_fork", request=ForkRun, responses={201: RunSerializer}, parameters=[IDEMPOTENCY_KEY]
     )
@@ -209,10 +225,14 @@ class ForkView(OperatingView):
 
 
 class EventView(Endpoint):
+    """Tell a run that something happened outside, before or after it waits for it. Once for each name."""
+
     scopes = {"POST": Scope.RUNS_WRITE}
 
     @extend_schema(operation_id="runs_tell", request=TellRun, responses=RunSerializer)
     def post(self, request: Request, run_id: UUID, name: str) -> Response:
+        if not (len(name) <= LONGEST_EVENT_NAME and name.isprintable()):
+            raise InvalidQuery({"name": [f"Must be at most {LONGEST_EVENT_NAME} printable characters."]})
         asked = read_body(TellRun, request)
         run = queries.get(queries.visible_to(self.principal()), run_id)
         record_event(run_id=run.pk, name=name, payload=plain(asked["payload"], "/payload"))
@@ -220,6 +240,8 @@ class EventView(Endpoint):
 
 
 class ClaimView(Endpoint):
+    """Take up a decided external run, so that no other process of the agent does; or hold on to it longer."""
+
     scopes = {"POST": Scope.RUNS_WRITE}
 
     @extend_schema(operation_id="runs_claim", request=ClaimRun, responses=ClaimSerializer)
@@ -231,6 +253,8 @@ class ClaimView(Endpoint):
 
 
 class FinishView(Endpoint):
+    """Say how an external run ended. Again: nothing changes."""
+
     scopes = {"POST": Scope.RUNS_WRITE}
 
     @extend_schema(operation_id="runs_finish", request=FinishRun, responses=RunDetailSerializer)

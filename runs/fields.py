@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 from django.utils.dateparse import parse_datetime
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 
@@ -67,6 +69,7 @@ class Moment(serializers.DateTimeField):
         return super().to_internal_value(moment)
 
 
+@extend_schema_field(OpenApiTypes.OBJECT)
 class Object(serializers.Field[dict[str, Any], Any, dict[str, Any], Any]):
     """A JSON object with anything in it."""
 
@@ -81,6 +84,7 @@ class Object(serializers.Field[dict[str, Any], Any, dict[str, Any], Any]):
         return value
 
 
+@extend_schema_field({"type": "array", "items": {}})
 class Array(serializers.Field[list[Any], Any, list[Any], Any]):
     """A JSON array with anything in it."""
 
@@ -95,6 +99,7 @@ class Array(serializers.Field[list[Any], Any, list[Any], Any]):
         return value
 
 
+@extend_schema_field(OpenApiTypes.ANY)
 class Anything(serializers.Field[Any, Any, Any, Any]):
     """Any JSON value."""
 
@@ -105,6 +110,7 @@ class Anything(serializers.Field[Any, Any, Any, Any]):
         return value
 
 
+@extend_schema_field(OpenApiTypes.ANY)
 class JSONText(serializers.Field[Any, Any, msgspec.Raw, str]):
     """Stored JSON text, sent as it is."""
 

@@ -9,6 +9,8 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field, inline_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -20,6 +22,7 @@ class InvalidQuery(ValidationError):
     """The address asks for something that cannot be; the keys are names of parameters."""
 
 
+@extend_schema_field(OpenApiTypes.STR)
 class CursorField(serializers.Field[Any, str, str, Any]):
     """Where the last page ended: the time and the id of its last row, opaque to clients."""
 
@@ -43,6 +46,13 @@ class ListQuery(serializers.Serializer[Any]):
     def filters(self) -> dict[str, Any]:
         """What to filter by: a field's `source` is the lookup."""
         return {name: value for name, value in self.validated_data.items() if name not in ("limit", "cursor")}
+
+
+def page_of(kind: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
+    """The shape of a list, for the OpenAPI document."""
+    name = kind.__name__.removesuffix("Serializer")
+    fields = {"results": kind(many=True), "next": serializers.URLField(allow_null=True)}
+    return inline_serializer(f"{name}Page", fields)
 
 
 def read_query(kind: type[serializers.Serializer[Any]], request: Request) -> Any:

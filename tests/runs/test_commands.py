@@ -51,7 +51,19 @@ def test_a_person_is_a_reviewer_of_the_default_team() -> None:
 
 
 def test_a_person_is_what_they_are_said_to_be() -> None:
-    arguments = "--password pw --role operator --role auditor --group finance --group legal --superuser".split()
+    arguments = [
+        "--password",
+        "pw",
+        "--role",
+        "operator",
+        "--role",
+        "auditor",
+        "--group",
+        "finance",
+        "--group",
+        "legal",
+        "--superuser",
+    ]
     person = made("create_person", "ada", *arguments)
     assert person == {
         "id": person["id"],

@@ -23,6 +23,7 @@ class Caller:
     """Somebody with an Authorization header. Bodies are JSON values, or bytes as they are to be sent."""
 
     def __init__(self, authorization: str | None, client: Client | None = None) -> None:
+        self.authorization = authorization
         self.client = client or Client(headers={"Authorization": authorization} if authorization else None)
 
     def get(self, path: str, **headers: str) -> HttpResponse:
