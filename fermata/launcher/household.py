@@ -121,7 +121,7 @@ class Household:
                 child.put_off()
 
     def _last_words(self, child: Child) -> str:
-        if words := child.log.last_line():
+        if words := child.log.last_words():
             return words
         free = shutil.disk_usage(self._instance.home).free // 1024**2
         return f"it left no message; {free} MB are free on its disk"

@@ -5,6 +5,7 @@ halts it.
 """
 
 import os
+import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,8 @@ from fermata.launcher.terminal import say
 
 LARGEST = 10 * 1024 * 1024  # bytes; then the file moves aside, and the one before it goes
 COLUMN = 8
+LAST_LINES = 20  # in which an error counts as the reason for an end
+ERROR = re.compile(r"FATAL|PANIC|[Ee]rror|ERROR")
 
 
 class Log:
@@ -48,12 +51,14 @@ class Log:
             os.truncate(self.path, 0)
             self._position = self._started = 0
 
-    def last_line(self) -> str:
-        """The last line that says something since the supervisor began; empty if there is none."""
+    def last_words(self) -> str:
+        """The last line since the supervisor began that tells of an error, or else the last line; "" if none."""
         try:
             with self.path.open("rb") as file:
                 file.seek(self._started)
                 written = file.read().decode(errors="replace")
         except FileNotFoundError:
             return ""
-        return next((line.strip() for line in reversed(written.splitlines()) if line.strip()), "")
+        lines = [line.strip() for line in written.splitlines() if line.strip()][-LAST_LINES:]
+        errors = [line for line in lines if ERROR.search(line)]
+        return (errors or lines or [""])[-1]
