@@ -234,16 +234,23 @@ CELERY_TASK_PUBLISH_RETRY_POLICY = {
 CELERY_BROKER_CONNECTION_TIMEOUT = BROKER_TIMEOUT
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
-CELERY_BROKER_TRANSPORT_OPTIONS = (
-    {"socket_connect_timeout": BROKER_TIMEOUT, "socket_timeout": BROKER_TIMEOUT, "max_retries": 0}
-    if _redis
-    else {
-        "confirm_publish": True,
-        "confirm_timeout": BROKER_TIMEOUT,
-        "read_timeout": BROKER_TIMEOUT,
-        "write_timeout": BROKER_TIMEOUT,
-    }
-)
+# How a doorbell connects: at once or not at all. Workers have Celery's own retries.
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "max_retries": 1,
+    "interval_start": 0,
+    "interval_step": 0.1,
+    "interval_max": 0.1,
+    **(
+        {"socket_connect_timeout": BROKER_TIMEOUT, "socket_timeout": BROKER_TIMEOUT}
+        if _redis
+        else {
+            "confirm_publish": True,
+            "confirm_timeout": BROKER_TIMEOUT,
+            "read_timeout": BROKER_TIMEOUT,
+            "write_timeout": BROKER_TIMEOUT,
+        }
+    ),
+}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_DISABLE_PREFETCH = _redis
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
@@ -252,6 +259,7 @@ CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_BEAT_SCHEDULE = {
     "sweep runs": {"task": "runs.tasks.sweep", "schedule": 2.0, "options": {"expires": 4}},
     "find stranded runs": {"task": "runs.tasks.find_stranded", "schedule": 60.0, "options": {"expires": 60}},
+    "forget old requests": {"task": "runs.tasks.forget_old_requests", "schedule": 3600.0, "options": {"expires": 600}},
     "sweep approvals": {"task": "approvals.tasks.sweep", "schedule": 2.0, "options": {"expires": 4}},
     "seal the audit trail": {"task": "approvals.tasks.seal", "schedule": 10.0, "options": {"expires": 20}},
 }

@@ -1,0 +1,98 @@
+"""Outages of real servers under a whole Fermata. Every run finishes, each effect happens once, nobody restarts a
+worker, and no vote takes longer than two seconds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.launcher.running import valkey_says
+from tests.outages.rabbitmq import RabbitMQ
+from tests.outages.stack import Stack, assert_each_refunded_once
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def test_postgresql_dies_in_the_middle_of_a_drain(stack: Callable[..., Stack]) -> None:
+    # C14: celery#2996; dbos-transact-py#716
+    fermata = stack()
+    runs = fermata.start_refunds(20)
+    workers = fermata.workers()
+    pending = fermata.pending(runs)
+    for approval in pending[:10]:
+        fermata.approve(approval)
+    fermata.kill_postgres()
+    for approval in pending[10:]:
+        fermata.approve(approval)
+    fermata.wait_for_completion(runs)
+    assert_each_refunded_once(fermata, 20)
+    assert fermata.workers() == workers
+
+
+def test_valkey_forgets_everything_while_messages_are_queued(stack: Callable[..., Stack]) -> None:
+    fermata = stack()
+    runs = fermata.start_refunds(20)
+    pending = fermata.pending(runs)
+    for number, approval in enumerate(pending):
+        fermata.approve(approval)
+        if number % 5 == 2:
+            assert valkey_says(fermata.instance, "FLUSHALL") == "+OK"
+    fermata.wait_for_completion(runs)
+    assert_each_refunded_once(fermata, 20)
+    assert fermata.slowest_vote < 2
+
+
+@pytest.fixture
+def rabbitmq() -> Iterator[RabbitMQ]:
+    server = RabbitMQ()
+    yield server
+    server.remove()
+
+
+@pytest.mark.services
+def test_decisions_are_made_while_rabbitmq_is_down(stack: Callable[..., Stack], rabbitmq: RabbitMQ) -> None:
+    fermata = stack(CELERY_BROKER_URL=rabbitmq.url)
+    runs = fermata.start_refunds(10)
+    workers = fermata.workers()
+    pending = fermata.pending(runs)
+    rabbitmq.stop()
+    for approval in pending:
+        fermata.approve(approval)
+    assert fermata.slowest_vote < 2
+    rabbitmq.start()
+    fermata.wait_for_completion(runs)
+    assert_each_refunded_once(fermata, 10)
+    assert fermata.workers() == workers
+
+
+def test_decisions_are_made_while_the_broker_accepts_and_stays_silent(stack: Callable[..., Stack]) -> None:
+    fermata = stack()
+    runs = fermata.start_refunds(10)
+    workers = fermata.workers()
+    pending = fermata.pending(runs)
+    fermata.silence_valkey()
+    for approval in pending:
+        fermata.approve(approval)
+    assert fermata.slowest_vote < 2
+    fermata.wake_valkey()
+    fermata.wait_for_completion(runs)
+    assert_each_refunded_once(fermata, 10)
+    assert fermata.workers() == workers
+
+
+def test_votes_in_parallel_are_all_answered(stack: Callable[..., Stack]) -> None:
+    # C15: contention gives neither errors nor doubles
+    fermata = stack()
+    runs = fermata.start_refunds(10)
+    pending = fermata.pending(runs)
+    threads = [threading.Thread(target=fermata.approve, args=(approval,)) for approval in pending for _ in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    fermata.wait_for_completion(runs)
+    until(lambda: len(fermata.refunds()) == 10, what="ten refunds")
+    assert_each_refunded_once(fermata, 10)
