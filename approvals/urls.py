@@ -8,6 +8,7 @@ urlpatterns = [
     path("", views.inbox, name="inbox"),
     path("inbox/news/", views.inbox_news, name="inbox-news"),
     path("approvals/<uuid:approval_id>/", views.approval_page, name="approval"),
+    path("approvals/<uuid:approval_id>/row/", views.approval_row, name="approval-row"),
     path("approvals/<uuid:approval_id>/progress/", views.approval_progress, name="approval-progress"),
     path("approvals/<uuid:approval_id>/vote/", views.approval_vote, name="approval-vote"),
     path("approvals/<uuid:approval_id>/resolve/", views.approval_resolve, name="approval-resolve"),

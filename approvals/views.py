@@ -10,7 +10,9 @@ from django.conf import settings
 from django.contrib.auth import authenticate
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import reswap, retarget, trigger_client_event
 
 from approvals.audit.views_log import record_view
 from approvals.errors import EditInvalid, NotVisible, Refused, StepUpNeeded, VoteInvalid
@@ -18,7 +20,7 @@ from approvals.forms import Ballot, read_ballot, read_resolution
 from approvals.models import Approval
 from approvals.presentation.card import build_card
 from approvals.presentation.inbox import read_inbox, row_line
-from approvals.presentation.refusals import Notice, notice
+from approvals.presentation.refusals import Notice, changed, notice
 from approvals.queries import visible_to
 from approvals.services.claims import claim, release
 from approvals.services.doubt import resolve_in_doubt
@@ -52,6 +54,20 @@ def approval_page(request: HttpRequest, person: Person, approval_id: UUID) -> Ht
     record_view(approval=approval, viewer=person.user)
     typed = {"mode": "json"} if request.GET.get("mode") == "json" and approval.kind == ApprovalKind.ACTION else {}
     return _card(request, person, approval_id, open_form=request.GET.get("answer", ""), typed=typed)
+
+
+@require_safe
+@signed_in
+def approval_row(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
+    """A card's line in the queue, as it is now."""
+    approval = _visible(person, approval_id)
+    address = request.htmx.current_url_abs_path or ""  # type: ignore[attr-defined]
+    context = {
+        "row": row_line(approval),
+        "query": request.GET.urlencode(),
+        "is_open": address.startswith(reverse("approval", args=[approval.pk])),
+    }
+    return render(request, "approvals/_row.html", context)
 
 
 @require_safe
@@ -188,23 +204,29 @@ def _card(
         "card": card,
         "answer": answer,
         "notice": refusal,
-        "row": row_line(card.approval),
         "has_moved": request.method == "POST",
         "focus": "title" if is_shown_first else "progress",
     }
     template = "approvals/card/card.html" if request.htmx else "approvals/inbox.html"  # type: ignore[attr-defined]
-    return render(request, template, context, status=refusal.status if refusal else status)
+    response = render(request, template, context, status=refusal.status if refusal else status)
+    # What else on the page shows this card fetches itself again.
+    return trigger_client_event(response, "changed", {"id": str(approval_id)}) if context["has_moved"] else response
 
 
 def _update(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
-    """The bar of an open card; with it the head and the row, when the approval moved on since `was`."""
-    card = build_card(_visible(person, approval_id), person.user)
-    context = {
-        **_inbox(request, person),
-        "card": card,
-        "row": row_line(card.approval),
-        "has_moved": request.GET.get("was") != card.approval.status,
-    }
+    """What changed on an open card: its bar, and its head when it moved on. A card about something else now is shown
+    anew, and says what is different: its buttons must never stand under older arguments."""
+    approval = _visible(person, approval_id)
+    seen = request.GET.get("review", "")
+    if seen != approval.review:
+        response = _card(request, person, approval_id, refusal=changed(approval, seen))
+        response.status_code = 200
+        return reswap(retarget(response, "#card"), "outerHTML")
+    card = build_card(approval, person.user)
+    has_moved = request.GET.get("state") != card.state
+    if not has_moved and card.progress is None:
+        return HttpResponse(status=204)
+    context = {**_inbox(request, person), "card": card, "has_moved": has_moved}
     return render(request, "approvals/card/update.html", context)
 
 

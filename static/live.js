@@ -23,6 +23,8 @@ function hear(...names) {
   waiting ||= setTimeout(tell, QUIET);
 }
 
+document.addEventListener("changed", (event) => hear(event.detail.id));
+
 const address = document.body.dataset.live;
 if (address) {
   const source = new EventSource(address);

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.utils.safestring import SafeString
@@ -68,6 +69,17 @@ class Card:
         if self.is_in_doubt:
             return doubt_form(name, **typed)
         return answer_form(self.approval, self.requirements, Verdict(name), has_warnings=bool(self.warnings), **typed)
+
+    @property
+    def state(self) -> str:
+        """Another text whenever something was done to the approval that its page shows."""
+        done = "".join("-" if vote.void else "+" for vote in self.votes)
+        return f"{self.approval.status}{done}{self.approval.claimed_by_id or ''}"
+
+    @property
+    def seen(self) -> str:
+        """What an open page sends back, to be told what changed since."""
+        return urlencode({"state": self.state, "review": self.approval.review})
 
     @property
     def is_in_doubt(self) -> bool:

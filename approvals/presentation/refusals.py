@@ -30,7 +30,7 @@ def notice(error: errors.Refused, approval: Approval, *, seen: str = "") -> Noti
         case errors.AlreadyDecided():
             return _already_decided(error)
         case errors.StaleReview():
-            return _stale(approval, seen)
+            return changed(approval, seen)
         case errors.AlreadyVoted():
             return Notice("You have voted already", f"Your vote to {error.verdict} counts. Undo it first to change it.")
         case errors.ClaimedByOther():
@@ -51,12 +51,13 @@ def _already_decided(error: errors.AlreadyDecided) -> Notice:
     return Notice(f"Already {outcome}{who}", "Your click changed nothing.", at=error.at, successor=error.successor)
 
 
-def _stale(approval: Approval, seen: str) -> Notice:
+def changed(approval: Approval, seen: str) -> Notice:
+    """The card is about something else than what the review digest `seen` stood for."""
     revision = Revision.objects.filter(approval=approval, review=seen).first() if seen else None
-    changed = tuple(changes(revision.args, approval.args)) if revision else ()
+    different = tuple(changes(revision.args, approval.args)) if revision else ()
     text = (
         "The arguments were edited while you were reading. What you saw, and what it is now:"
-        if changed
+        if different
         else "Its policy or its context changed while you were reading. Look at it again, then decide."
     )
-    return Notice("This card has changed", text, changes=changed)
+    return Notice("This card has changed", text, changes=different)
