@@ -17,6 +17,7 @@ GrantTrouble = Literal[
     "void",
     "not_consumed",
     "outcome_conflict",
+    "denied",
 ]
 
 

@@ -40,6 +40,7 @@ class PolicyVersion(models.Model):
     )
     risk_at_least = models.CharField(max_length=6, choices=Risk.choices, blank=True)
     condition = models.TextField(blank=True, help_text="JSON Schema over the arguments; empty matches all.")
+    deny = models.BooleanField(default=False, help_text="What this matches is rejected, and not performed any more.")
     quorum = models.TextField()
     risk = models.CharField(max_length=6, choices=Risk.choices, blank=True, help_text="The risk is at least this.")
     allow_edits = models.BooleanField(default=True)
@@ -62,7 +63,9 @@ class PolicyVersion(models.Model):
             models.UniqueConstraint(fields=("policy", "number"), name="approvals_policyversion_numbered"),
             models.CheckConstraint(condition=Q(number__gte=1), name="approvals_policyversion_from_one"),
             models.CheckConstraint(condition=Q(rejections__gte=1), name="approvals_policyversion_rejectable"),
-            models.CheckConstraint(condition=~Q(quorum="[]"), name="approvals_policyversion_asks_somebody"),
+            models.CheckConstraint(
+                condition=~Q(quorum="[]") | Q(deny=True), name="approvals_policyversion_asks_somebody"
+            ),
         )
 
     def __str__(self) -> str:

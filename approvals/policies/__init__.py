@@ -1,7 +1,7 @@
 """Policies: which apply, what they ask together, and who may vote."""
 
 from approvals.policies.eligibility import Electorate, Tally, describe, electorate, tally
-from approvals.policies.matching import Asked, Rule, required, rules_of, second_approver
+from approvals.policies.matching import Asked, Rule, denied_by, required, rules_of, second_approver
 from approvals.policies.requirements import Requirements, Seat, Stage
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Seat",
     "Stage",
     "Tally",
+    "denied_by",
     "describe",
     "electorate",
     "required",

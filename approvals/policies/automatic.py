@@ -43,7 +43,7 @@ def summed(rule: AutomaticRule, args: str) -> Decimal | None:
 def _matches(rule: AutomaticRule, *, agent: str, tool: str, args: str) -> bool:
     if rule.agents and agent not in rule.agents:
         return False
-    if not any(tool_matches(pattern.casefold(), tool) for pattern in rule.tools):
+    if not any(tool_matches(pattern, tool) for pattern in rule.tools):
         return False
     try:
         fits = schemas.fits(args, rule.condition)

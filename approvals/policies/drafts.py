@@ -51,6 +51,7 @@ class PolicyDraft(Draft):
     deadline: int | None = None
     minimum_deadline: int | None = None
     grant_life: int | None = None
+    deny: bool = False
     escalation: tuple[dict[str, Any], ...] = ()
 
     def errors(self) -> FieldErrors:
@@ -66,7 +67,7 @@ class PolicyDraft(Draft):
             for field in ("deadline", "minimum_deadline", "grant_life")
             if not _is_span(getattr(self, field), optional=True)
         ]
-        if not self.quorum:
+        if not self.quorum and not self.deny:
             errors.append(("quorum", "must ask somebody"))
         if not _is_count(self.rejections):
             errors.append(("rejections", "must be 1 or more"))

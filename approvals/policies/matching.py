@@ -1,9 +1,10 @@
 """Which policies apply to an action, and what they ask together. All that match apply; none is an exception."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Self
+from uuid import UUID
 
 from django.db.models import F, OuterRef, Subquery
 
@@ -21,8 +22,18 @@ from approvals.policies.requirements import (
     person_pool,
 )
 from approvals.states import Risk
+from runs.hooks import Cursor
 
 DEFAULT_GRANT_LIFE = timedelta(hours=24)
+
+DENYING = """
+SELECT p.name, a.name, v.agents, v.tools, v.condition, v.risk_at_least
+FROM approvals_policy p
+JOIN runs_agent a ON a.id = %s
+JOIN LATERAL (SELECT * FROM approvals_policyversion WHERE policy_id = p.id ORDER BY number DESC LIMIT 1) v ON v.deny
+WHERE p.team_id = %s AND p.is_active
+ORDER BY p.name
+"""
 
 
 @dataclass(frozen=True)
@@ -78,14 +89,11 @@ class Rule:
     deadline: timedelta | None
     minimum_deadline: timedelta | None
     grant_life: timedelta | None
+    deny: bool
 
     def matches(self, *, agent: str, tool: str, args: str) -> bool:
         """Whether agent, tool and arguments match. A condition that cannot be evaluated counts as matched."""
-        return (
-            (not self.agents or agent in self.agents)
-            and (not self.tools or any(tool_matches(pattern, tool) for pattern in self.tools))
-            and (not self.condition or _holds(self.condition, args))
-        )
+        return _matches(self.agents, self.tools, self.condition, agent=agent, tool=tool, args=args)
 
 
 def rules_of(team_id: int) -> tuple[Rule, ...]:
@@ -110,6 +118,17 @@ def required(rules: Sequence[Rule], *, agent: str, tool: str, args: str, asked: 
     return _combined(matched, risk, asked)
 
 
+def denied_by(cursor: Cursor, *, team_id: int, agent_id: UUID, tool: str, args: str, risk: Risk) -> str | None:
+    """The name of a policy that denies the action now. Plain SQL, for the moment at which a grant is spent."""
+    cursor.execute(DENYING, (agent_id, team_id))
+    for name, agent, agents, tools, condition, level in cursor.fetchall():
+        if (not level or _at_least(risk, Risk(level))) and _matches(
+            agents, tools, condition, agent=agent, tool=tool, args=args
+        ):
+            return str(name)
+    return None
+
+
 def _combined(matched: Sequence[Rule], risk: Risk, asked: Asked) -> Requirements:
     seats = [seat for rule in matched for seat in rule.seats]
     if not seats:  # no policy at all must not mean no reviewer at all
@@ -131,6 +150,7 @@ def _combined(matched: Sequence[Rule], risk: Risk, asked: Asked) -> Requirements
         grant_life=min(lives, default=DEFAULT_GRANT_LIFE),
         deadline=deadline,
         ends=ends,
+        denied_by=next((rule.ref.name for rule in matched if rule.deny), None),
         stages=tuple(stage for rule in matched for stage in rule.stages),
     )
 
@@ -150,7 +170,7 @@ def _rule(version: PolicyVersion) -> Rule:
     return Rule(
         ref=PolicyRef(id=policy, version=version.number, name=version.name),  # type: ignore[attr-defined]
         agents=frozenset(version.agents),
-        tools=tuple(pattern.casefold() for pattern in version.tools),
+        tools=tuple(version.tools),
         risk_at_least=Risk(version.risk_at_least) if version.risk_at_least else None,
         condition=version.condition,
         seats=tuple(
@@ -174,10 +194,24 @@ def _rule(version: PolicyVersion) -> Rule:
         deadline=version.deadline,
         minimum_deadline=version.minimum_deadline,
         grant_life=version.grant_life,
+        deny=version.deny,
+    )
+
+
+def _matches(
+    agents: Collection[str], tools: Iterable[str], condition: str, *, agent: str, tool: str, args: str
+) -> bool:
+    tools = tuple(tools)
+    return (
+        (not agents or agent in agents)
+        and (not tools or any(tool_matches(pattern, tool) for pattern in tools))
+        and (not condition or _holds(condition, args))
     )
 
 
 def tool_matches(pattern: str, tool: str) -> bool:
+    """Whether a tool's name is `pattern`, or begins with it where it ends in *. Case does not matter."""
+    pattern = pattern.casefold()
     name = tool.casefold()
     return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
 

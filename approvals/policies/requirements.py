@@ -52,7 +52,10 @@ class PolicyRef:
 
 @dataclass(frozen=True)
 class Requirements:
-    """All of it must be met. `deadline` and `ends` count from the asking: when to escalate, and when to expire."""
+    """All of it must be met. `deadline` and `ends` count from the asking: when to escalate, and when to expire.
+
+    `denied_by` names a policy that allows it to nobody.
+    """
 
     policies: tuple[PolicyRef, ...]
     seats: tuple[Seat, ...]
@@ -66,6 +69,7 @@ class Requirements:
     grant_life: timedelta
     deadline: timedelta | None
     ends: timedelta | None
+    denied_by: str | None = None
     stages: tuple[Stage, ...] = ()
     escalated: tuple[Stage, ...] = ()
 
@@ -110,6 +114,7 @@ class Requirements:
             reauthentication=self.reauthentication or other.reauthentication,
             automatic=self.automatic and other.automatic,
             grant_life=min(self.grant_life, other.grant_life),
+            denied_by=self.denied_by or other.denied_by,
         )
 
     def tightened_by(self, other: "Requirements") -> "Requirements":
@@ -134,6 +139,7 @@ class Requirements:
                 "grant_life": _seconds(self.grant_life),
                 "deadline": _seconds(self.deadline),
                 "ends": _seconds(self.ends),
+                "denied_by": self.denied_by,
                 "stages": [_stage_fields(stage) for stage in self.stages],
                 "escalated": [_stage_fields(stage) for stage in self.escalated],
             }
@@ -157,6 +163,7 @@ class Requirements:
             grant_life=timedelta(seconds=fields["grant_life"]),
             deadline=_duration(fields["deadline"]),
             ends=_duration(fields["ends"]),
+            denied_by=fields["denied_by"],
             stages=tuple(_stage(stage) for stage in fields["stages"]),
             escalated=tuple(_stage(stage) for stage in fields["escalated"]),
         )

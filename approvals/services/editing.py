@@ -8,6 +8,7 @@ from approvals.errors import EditInvalid
 from approvals.models import Revision
 from approvals.policies import Asked, Requirements
 from approvals.services.case import Case
+from approvals.services.freshness import denial
 from runs.principals import Person
 
 
@@ -30,6 +31,8 @@ def revise(case: Case, author: User, args: str) -> None:
         args=edited,
         asked=Asked.from_text(approval.asked),
     )
+    if needed.denied_by is not None:
+        raise EditInvalid(approval.pk, [("", f"are {denial(needed.denied_by)}")])
     _new_revision(case, author, edited, case.requirements.stricter(needed))
 
 

@@ -39,7 +39,10 @@ def pass_deadline(case: Case) -> None:
 
 
 def tighten(case: Case) -> None:
-    """A tighter policy applies at once to what is open; a looser one does not, unless it is applied again by hand."""
+    """A tighter policy applies at once to what is open; a looser one does not, unless it is applied again by hand.
+
+    What a policy denies now is rejected.
+    """
     approval = case.approval
     if not approval.is_open or approval.kind != ApprovalKind.ACTION:
         return
@@ -47,6 +50,13 @@ def tighten(case: Case) -> None:
     if tighter is not case.requirements:
         case.require(tighter)
         case.record(EventType.APPROVAL_RECOUNTED, SYSTEM, {"requirements": tighter.to_text()})
+    if tighter.denied_by is not None:
+        case.settle(ApprovalStatus.REJECTED, actor=SYSTEM, message=denial(tighter.denied_by))
+
+
+def denial(policy: str) -> str:
+    """What the run is told about an action that a policy denies."""
+    return f"denied by the policy {policy!r}"
 
 
 def current_requirements(approval: Approval, in_force: Requirements) -> Requirements:

@@ -8,19 +8,19 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from approvals import audit
+from approvals import audit, policies
 from approvals.audit import EventType
 from approvals.errors import GrantProblem, GrantTrouble, NotEligible
 from approvals.models import Grant
 from approvals.services.deciding import deciding, retry_deadlocks
-from approvals.states import GrantStatus
+from approvals.states import GrantStatus, Risk
 from runs.hooks import Cursor
 from runs.principals import AgentPrincipal, Principal
 from runs.queries import may_operate
 
 READ = """
 SELECT g.status, g.action, g.args, g.expires_at, g.expires_at <= fermata_now(), g.spent_key, g.spent_at, g.outcome,
-       a.team_id, a.run_id, a.agent_id, a.tool
+       a.team_id, a.run_id, a.agent_id, a.tool, a.risk
 FROM approvals_grant g JOIN approvals_approval a ON a.id = g.approval_id
 WHERE g.approval_id = %s
 FOR NO KEY UPDATE OF g
@@ -66,13 +66,14 @@ class _Locked:
     run_id: UUID
     agent_id: UUID
     tool: str
+    risk: str
 
 
 def spend(cursor: Cursor, *, approval_id: UUID, action: str, spent_key: str) -> SpentGrant:
     """Spend the grant for `action` (hex digest) in the transaction that records the intent, which holds the run's lock.
 
     The same `spent_key` again gives the same answer. Raises `GrantProblem`: not_approved, digest_mismatch,
-    already_consumed, grant_expired, revoked, void. (Put a refusal on record with `refuse`, once rolled back.)
+    already_consumed, grant_expired, revoked, void, denied (by a policy that was made since).
     """
     grant = _lock(cursor, approval_id)
     if grant.action != action:
@@ -85,6 +86,11 @@ def spend(cursor: Cursor, *, approval_id: UUID, action: str, spent_key: str) -> 
         return SpentGrant(approval_id, grant.action, grant.args, spent_key, replayed=True)
     if grant.over:
         raise GrantProblem(approval_id, "grant_expired", {"expires_at": grant.expires_at})
+    policy = policies.denied_by(
+        cursor, team_id=grant.team_id, agent_id=grant.agent_id, tool=grant.tool, args=grant.args, risk=Risk(grant.risk)
+    )
+    if policy is not None:
+        raise GrantProblem(approval_id, "denied", {"policy": policy})
     cursor.execute(SPEND, (spent_key, approval_id))
     _record(cursor, approval_id, grant, EventType.GRANT_SPENT, {"spent_key": spent_key})
     return SpentGrant(approval_id, grant.action, grant.args, spent_key, replayed=False)

@@ -9,9 +9,12 @@ from uuid import UUID, uuid4
 from approvals import audit, digests
 from approvals.audit import EventType
 from approvals.services.asking import Ask, PreparedAsk, PreparedAsks, RunFacts, prepare
+from approvals.services.case import gate_answer
 from approvals.services.conclusion import conclude
+from approvals.services.freshness import SYSTEM, denial
 from approvals.states import ApprovalStatus
 from runs.hooks import Cursor
+from runs.services.answering import answer_gate
 
 __all__ = ["Ask", "Opened", "PreparedAsks", "RunFacts", "open_approvals", "prepare"]
 
@@ -147,7 +150,22 @@ def _open(cursor: Cursor, item: PreparedAsk, run: RunFacts, *, turn: int, snapsh
             "supersedes": str(earlier[0]) if earlier else None,
         },
     )
-    return Opened(new, ask.key, ApprovalStatus.PENDING, action, review)
+    if item.requirements.denied_by is None:
+        return Opened(new, ask.key, ApprovalStatus.PENDING, action, review)
+    _deny(cursor, new, item.requirements.denied_by)
+    return Opened(new, ask.key, ApprovalStatus.REJECTED, action, review)
+
+
+def _deny(cursor: Cursor, approval_id: UUID, policy: str) -> None:
+    """What a policy denies is asked, for the record, and rejected in the same breath."""
+    message = denial(policy)
+    settled = conclude(cursor, approval_id=approval_id, outcome=ApprovalStatus.REJECTED, actor=SYSTEM, message=message)
+    if settled is None:
+        raise RuntimeError(f"approval {approval_id} was settled before it was committed")
+    answer = gate_answer(
+        approval_id, ApprovalStatus.REJECTED, message=message, args=settled.args, action=settled.action, by=None
+    )
+    answer_gate(cursor, run_id=settled.run_id, turn=settled.turn, key=settled.key, answer=answer)
 
 
 def _close_earlier(cursor: Cursor, approval_id: UUID, run: RunFacts) -> None:

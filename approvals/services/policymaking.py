@@ -163,6 +163,7 @@ def _apply_policy(change: RuleChange, by: User) -> None:
         deadline=_span(draft.deadline),
         minimum_deadline=_span(draft.minimum_deadline),
         grant_life=_span(draft.grant_life),
+        deny=draft.deny,
         escalation=canonical.dumps(list(draft.escalation)),
         created_by_id=change.proposed_by_id,
     )

@@ -13,7 +13,7 @@ from approvals.services.sweeping import sweep
 from approvals.states import GrantStatus
 from runs.principals import AgentPrincipal, Person
 from runs.services.locking import lock_run
-from tests.approvals.scenes import ask, cast, events, open_on, opened
+from tests.approvals.scenes import ask, cast, events, open_on, opened, policy
 
 pytestmark = pytest.mark.django_db
 
@@ -66,6 +66,12 @@ def test_it_runs_out_even_while_no_sweeper_runs(approved, move_clock):
     move_clock(timedelta(hours=24))
 
     assert problem(spend_now, approved) == "grant_expired"
+
+
+def test_what_is_denied_meanwhile_is_not_performed(approved, agent):
+    policy(agent, "Stop refunds", tools=["Refund"], deny=True)
+
+    assert problem(spend_now, approved) == "denied"
 
 
 def test_the_sweeper_lapses_it(approved, move_clock):

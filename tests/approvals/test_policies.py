@@ -5,7 +5,9 @@ from datetime import timedelta
 import pytest
 
 from approvals.errors import (
+    AlreadyDecided,
     AlreadyVoted,
+    EditInvalid,
     InvalidAsk,
     NotAllowed,
     NotEligible,
@@ -20,7 +22,7 @@ from approvals.services.settling import settle
 from approvals.services.stepup import confirm
 from approvals.services.voting import undo
 from approvals.states import ApprovalStatus, Risk
-from tests.approvals.scenes import HOLD, ask, cast, events, in_group, open_on, opened, parked_run, policy
+from tests.approvals.scenes import HOLD, ask, cast, events, gate_answer, in_group, open_on, opened, parked_run, policy
 
 pytestmark = pytest.mark.django_db
 
@@ -363,3 +365,31 @@ def test_the_decision_keeps_the_policy_versions(agent, reviewer):
 
     assert f'{{"id":{made.pk},"name":"Money","version":1}}' in decision.policies
     assert Approval.objects.get().decision == decision
+
+
+def test_what_a_policy_denies_is_rejected_at_once_and_on_record(agent):
+    policy(agent, "No wires", tools=["wire*"], deny=True)
+    approval = opened(agent, tool="wire.send")
+
+    assert approval.status == ApprovalStatus.REJECTED
+    assert (gate_answer(approval)["outcome"], gate_answer(approval)["by"]) == ("rejected", None)
+    assert gate_answer(approval)["message"] == "denied by the policy 'No wires'"
+    assert events(approval) == ["approval.requested", "approval.settled"]
+    assert opened(agent).status == ApprovalStatus.PENDING
+
+
+def test_what_is_denied_meanwhile_cannot_be_approved(agent, reviewer):
+    approval = opened(agent)
+    policy(agent, "Stop refunds", tools=["refund"], deny=True)
+
+    with pytest.raises(AlreadyDecided) as late:
+        cast(approval, reviewer)
+    assert (late.value.outcome, late.value.by) == ("rejected", None)
+
+
+def test_an_edit_does_not_lead_into_what_is_denied(agent, reviewer):
+    policy(agent, "No large ones", deny=True, condition='{"properties":{"amount":{"minimum":100}}}')
+    approval = opened(agent, args={"amount": 5})
+
+    with pytest.raises(EditInvalid, match="denied by the policy"):
+        cast(approval, reviewer, "edit", args='{"amount":100}')
