@@ -11,6 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import TransactionTestCase, override_settings
@@ -110,12 +111,18 @@ def agent(team: Team) -> Agent:
     return Agent.objects.create(team=team, name="agent")
 
 
+@pytest.fixture(scope="session")
+def hashed_password() -> str:
+    """Of "correct horse battery". Hashing it is slow on purpose, so it is done once."""
+    return make_password("correct horse battery")
+
+
 @pytest.fixture
-def person(team: Team) -> Callable[..., User]:
+def person(team: Team, hashed_password: str) -> Callable[..., User]:
     """Make a person of the team: `person("ada", "reviewer")`."""
 
     def make(name: str, *roles: str) -> User:
-        user = User.objects.create_user(name, password="correct horse battery")
+        user = User.objects.create(username=name, password=hashed_password)
         Membership.objects.create(user=user, team=team, roles=list(roles) or ["reviewer"])
         return user
 
