@@ -16,15 +16,7 @@ from fermata.embedded.program import Program, Server
 from fermata.embedded.wheels import copy_of_postgres, postgres_programs
 
 NAME = "fermata"  # of the role and of the database
-INITDB_OPTIONS = (
-    "-A",
-    "trust",
-    "-E",
-    "UTF8",
-    "--locale-provider=builtin",
-    "--builtin-locale=C.UTF-8",
-    "--locale=C",
-)
+INITDB_OPTIONS = ("-A", "trust", "-E", "UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C")
 
 
 def data_folder(instance: Instance) -> Path:
@@ -49,7 +41,6 @@ def postgres_server(instance: Instance) -> Server:
     own_folder(instance.postgres_socket_folder, mode=0o700, account=account)
     programs = copy_of_postgres(instance.servers) if account else postgres_programs()
     data = data_folder(instance)
-    env = _environment()
     sockets = '"' + str(instance.postgres_socket_folder).replace('"', '""') + '"'  # an item of a list
     options = {
         "listen_addresses": "",
@@ -66,7 +57,7 @@ def postgres_server(instance: Instance) -> Server:
             *("-D", str(data)),
             *(part for name, value in options.items() for part in ("-c", f"{name}={value}")),
         ],
-        env=env,
+        env=_environment(),
         account=account,
         folder=Path("/"),
         stop=signal.SIGINT,
@@ -100,26 +91,12 @@ def _prepare(instance: Instance, programs: Path, account: Account | None) -> Non
 
 
 def _answers(instance: Instance) -> bool:
-    argv = [
-        str(postgres_programs() / "pg_isready"),
-        "-q",
-        "-h",
-        str(instance.postgres_socket_folder),
-        "-U",
-        NAME,
-    ]
+    argv = [str(postgres_programs() / "pg_isready"), "-q", "-h", str(instance.postgres_socket_folder), "-U", NAME]
     return subprocess.run(argv, env=_environment(), check=False).returncode == 0
 
 
 def _make_database(instance: Instance) -> None:
-    argv = [
-        str(postgres_programs() / "createdb"),
-        "-h",
-        str(instance.postgres_socket_folder),
-        "-U",
-        NAME,
-        NAME,
-    ]
+    argv = [str(postgres_programs() / "createdb"), "-h", str(instance.postgres_socket_folder), "-U", NAME, NAME]
     try:
         _run(argv, instance)
     except EmbeddedError as error:

@@ -94,8 +94,7 @@ class Household:
                 self.tick()
             return process.returncode
         finally:
-            # Ctrl-C has reached it too: it is in this terminal's foreground. Any other request came to us
-            # alone.
+            # Ctrl-C has reached it too: it is in this terminal's foreground. Any other request came to us alone.
             if process.poll() is None and self._requests.last_signal != signal.SIGINT:
                 process.terminate()
             deadline = time.monotonic() + PROGRAMS_GRACE
