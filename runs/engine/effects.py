@@ -14,7 +14,7 @@ from uuid import UUID
 from django.conf import settings
 
 from checkpoints import codec
-from checkpoints.errors import Unreadable
+from checkpoints.errors import CheckpointError, Unencodable, Unreadable
 from runs.engine.connection import database_time
 from runs.engine.failpoints import failpoint
 from runs.engine.ownership import Intent, Ownership, ReadOutcome
@@ -28,6 +28,7 @@ from runs.engine.tools import (
     encode_failure,
 )
 from runs.engine.turn import StepRecord, Turn
+from runs.engine.wording import storable
 from runs.hooks import Cursor, hooks
 from runs.states import RunStatus, StepState, SuspendReason
 
@@ -60,6 +61,12 @@ def step_key(run_id: UUID, turn: int, phase: str, key: str, tool: str, generatio
 
 def _given_up(error: NotPerformed) -> StepFailed:
     return StepFailed(str(error), kind="not_performed", type_name="NotPerformed")
+
+
+def _unsaveable(error: Exception) -> StepFailed:
+    why = str(error) if isinstance(error, CheckpointError) else f"encoding it raised {type(error).__qualname__}"
+    message = f"the call was made, and what it returned cannot be saved: {why}"
+    return StepFailed(message, kind="unsaveable", type_name=type(error).__qualname__)
 
 
 class Performer:
@@ -95,21 +102,28 @@ class Performer:
 
     def _read(self, key: str, tool: Tool, call: dict[str, Any], args_hash: bytes) -> Any:
         began = time.monotonic()
+
+        def keep(state: StepState, body: bytes) -> None:
+            ordinal = self.turn.next_ordinal()
+            self.own.reads.append(ReadOutcome(key, ordinal, tool.name, args_hash, state.value, body))
+            if time.monotonic() - began > LONG_READ_SECONDS:
+                self.own.record_reads(turn=self.turn.number, phase=self.turn.phase)
+
         try:
             body = codec.encode(tool.call(call, idempotency_key=""), path=f"result of {key}")
-            state = StepState.DONE
+            value = codec.decode(body)
         except StepFailed as failure:
-            body, state = encode_failure(failure), StepState.FAILED
+            body = encode_failure(failure)
+            keep(StepState.FAILED, body)
+            raise decode_failure(body) from failure
         except NotPerformed as error:
             raise (_given_up(error) if self._last_try else self._try_later(key, str(error))) from error
         except Exception as error:
             # Nothing is recorded: an operator's retry reads again.
-            raise StepFailed(str(error), kind="error", type_name=type(error).__qualname__) from error
-        ordinal = self.turn.next_ordinal()
-        self.own.reads.append(ReadOutcome(key, ordinal, tool.name, args_hash, state.value, body))
-        if time.monotonic() - began > LONG_READ_SECONDS:
-            self.own.record_reads(turn=self.turn.number, phase=self.turn.phase)
-        return self._value(state, body)
+            kind = "unsaveable" if isinstance(error, Unencodable) else "error"
+            raise StepFailed(str(error), kind=kind, type_name=type(error).__qualname__) from error
+        keep(StepState.DONE, body)
+        return value
 
     # --- effects ---------------------------------------------------------------------------------------------
 
@@ -140,15 +154,11 @@ class Performer:
         self.own.call_ends = boot_time() + tool.deadline.total_seconds()
         try:
             result = tool.call(call, idempotency_key=idempotency_key)
-            body = codec.encode(result, path=f"result of {key}")
         except StepFailed as failure:
-            self._outcome(key, StepState.FAILED, encode_failure(failure), permission, failure.message)
-            raise
+            raise self._failed(key, failure, permission) from failure
         except NotPerformed as error:
             if self._last_try:
-                given_up = _given_up(error)
-                self._outcome(key, StepState.FAILED, encode_failure(given_up), permission, given_up.message)
-                raise given_up from error
+                raise self._failed(key, _given_up(error), permission) from error
             self._not_performed(intent, str(error))
             raise self._try_later(key, str(error)) from error
         except Exception as error:
@@ -156,9 +166,7 @@ class Performer:
         finally:
             self.own.call_ends = None
         failpoint("call.after")
-        value = codec.decode(body)
-        self._outcome(key, StepState.DONE, body, permission, value)
-        return value
+        return self._performed(key, result, permission)
 
     def _commit_intent(self, intent: Intent, permission: Permission | None) -> None:
         """Commit the intent, and again as long as too much time went by between that and the call.
@@ -175,6 +183,23 @@ class Performer:
                 return
             self.own.refence()
 
+    def _performed(self, key: str, result: Any, permission: Permission | None) -> Any:
+        """Record what a call returned. If that cannot be saved, the failure is known: the call must not be repeated."""
+        try:
+            body = codec.encode(result, path=f"result of {key}")
+            value = codec.decode(body)
+        except Exception as error:
+            raise self._failed(key, _unsaveable(error), permission) from error
+        self._outcome(key, StepState.DONE, body, permission, value)
+        return value
+
+    def _failed(self, key: str, failure: StepFailed, permission: Permission | None) -> StepFailed:
+        """Record a known failure; returns it as it will be met again."""
+        body = encode_failure(failure)
+        known = decode_failure(body)
+        self._outcome(key, StepState.FAILED, body, permission, known.message)
+        return known
+
     def _outcome(self, key: str, state: StepState, body: bytes, permission: Permission | None, shown: Any) -> None:
         then = None
         if permission is not None:
@@ -186,7 +211,7 @@ class Performer:
         self.own.record_outcome(turn=self.turn.number, key=key, state=state.value, outcome=body, then=then)
 
     def _not_performed(self, intent: Intent, why: str) -> None:
-        body = codec.encode({"why": why, "generation": intent.generation}, path="not performed")
+        body = codec.encode({"why": storable(why), "generation": intent.generation}, path="not performed")
         self.own.record_outcome(turn=intent.turn, key=intent.key, state=StepState.NOT_PERFORMED.value, outcome=body)
 
     # --- later, or in doubt ----------------------------------------------------------------------------------
@@ -237,9 +262,7 @@ class Performer:
             answer = tool.probe(**call, idempotency_key=key)
             if not isinstance(answer, Happened):
                 return None
-            body = codec.encode(answer.result, path=f"result of {record.key}")
-            self._outcome(record.key, StepState.DONE, body, permission, answer.result)
-            return Happened(codec.decode(body))
+            return Happened(self._performed(record.key, answer.result, permission))
         raise self._ask(record.key, tool, call, record.generation, record.started_at, safe_at, permission)
 
     def _ask(
@@ -283,15 +306,13 @@ class Performer:
     def _recorded(self, record: StepRecord) -> Any:
         if record.outcome is None:
             raise AssertionError(f"step {record.key} is {record.state} without an outcome")
+        body = bytes(record.outcome)
         try:
-            return self._value(StepState(record.state), bytes(record.outcome))
+            if record.state == StepState.FAILED:
+                raise decode_failure(body)
+            return codec.decode(body)
         except Unreadable as error:
             raise Unrehydratable(f"what step {record.key!r} recorded: {error}") from error
-
-    def _value(self, state: StepState, body: bytes) -> Any:
-        if state == StepState.FAILED:
-            raise decode_failure(body)
-        return codec.decode(body)
 
     def _now(self) -> datetime:
         return self.own.durably(lambda: database_time(self.own.connection))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from checkpoints.store import Prepared, insert
 from runs.engine.failpoints import failpoint
 from runs.engine.ownership import Ownership
+from runs.engine.wording import storable
 from runs.hooks import Cursor, hooks
 from runs.states import RunStatus
 
@@ -39,7 +40,7 @@ class Ending:
 
     @classmethod
     def failed(cls, error_type: str, error: str, traceback: str) -> Ending:
-        return cls(RunStatus.FAILED, None, error_type[:120], _text(error), _text(traceback)[-MAX_TRACEBACK:])
+        return cls(RunStatus.FAILED, None, error_type[:120], storable(error), storable(traceback)[-MAX_TRACEBACK:])
 
 
 def finish(
@@ -80,8 +81,3 @@ def write_end(cursor: Cursor, *, own: Ownership, ending: Ending) -> None:
         actor="worker",
         body={"status": ending.status.value, "error": f"{ending.error_type}: {ending.error}"[:500].strip(": ")},
     )
-
-
-def _text(value: str) -> str:
-    """PostgreSQL's text holds neither NUL nor lone surrogates."""
-    return value.replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode()

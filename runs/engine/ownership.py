@@ -24,6 +24,7 @@ from checkpoints.store import Prepared
 from runs.engine.connection import LOST, EngineConnection, reconnect
 from runs.engine.failpoints import failpoint
 from runs.engine.signals import LostRun
+from runs.engine.wording import storable
 from runs.hooks import Cursor
 
 log = logging.getLogger(__name__)
@@ -353,7 +354,7 @@ class Ownership:
     def _leave_params(
         self, status: str, reason: str, detail: str, wake_at: datetime | None, failures: int
     ) -> tuple[Any, ...]:
-        return (status, reason, detail, wake_at, failures, self.build, self.run_id, self.epoch)
+        return (status, reason, storable(detail), wake_at, failures, self.build, self.run_id, self.epoch)
 
     def _fenced(self, fence: str, ctes: Ctes, result: str = COUNT) -> psycopg.Cursor[Any]:
         return self._compose(fence, (self.run_id, self.epoch), ctes, result)

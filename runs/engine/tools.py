@@ -8,6 +8,8 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from checkpoints import codec
+from checkpoints.errors import Unreadable
+from runs.engine.wording import storable
 
 Effect = Literal["read", "keyed", "probe", "once"]
 EFFECTS: tuple[Effect, ...] = ("read", "keyed", "probe", "once")
@@ -21,14 +23,18 @@ class NotPerformed(Exception):
 class StepFailed(Exception):
     """A known failure of a step: raised by a tool, or by the engine, and the same when the step is met again.
 
-    `kind`: `refused` (the tool said so), `error` (a read raised), `not_performed` (given up after retries).
+    `kind`: `refused` (the tool said so), `error` (a read raised), `not_performed` (given up after retries),
+    `unsaveable` (the call was made, and what it returned cannot be saved). `message` is redacted.
     """
 
+    kind = "refused"
+    type_name = "StepFailed"
+
     def __init__(self, message: str, *, kind: str = "refused", type_name: str = "StepFailed") -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = storable(str(message))
         self.kind = kind
         self.type_name = type_name
+        super().__init__(self.message)
 
 
 @dataclass(frozen=True)
@@ -170,9 +176,20 @@ def all_tools() -> tuple[Tool, ...]:
 
 
 def encode_failure(failure: StepFailed) -> bytes:
-    return codec.encode({"kind": failure.kind, "type": failure.type_name, "message": failure.message}, path="failure")
+    """The failure as it is recorded, also that of a tool's own subclass."""
+    told = {"kind": failure.kind, "type": failure.type_name, "message": str(failure)}
+    return codec.encode({name: storable(str(text)) for name, text in told.items()}, path="failure")
 
 
 def decode_failure(body: bytes) -> StepFailed:
+    """Raises Unreadable."""
     stored = codec.decode(body)
     return StepFailed(stored["message"], kind=stored["kind"], type_name=stored["type"])
+
+
+def may_repeat(body: bytes) -> bool:
+    """Whether an operator may have the call made again that failed so: not if it is known to have been made."""
+    try:
+        return decode_failure(body).kind != "unsaveable"
+    except Unreadable:
+        return False

@@ -9,6 +9,7 @@ from django.db import connection, transaction
 
 from checkpoints.services import copy_for_fork
 from runs.dispatch import ring
+from runs.engine.tools import may_repeat
 from runs.engine.workflows import find_workflow
 from runs.errors import NotAcknowledged, RunNotFound, UnknownWorkflow, WrongState
 from runs.hooks import Cursor, hooks
@@ -32,7 +33,8 @@ REQUEUE = """
 FORGET_END = """
     UPDATE runs_run SET finished_at = NULL, error_type = '', error = '', traceback = '' WHERE id = %s
 """
-FORGET_FAILURES = "DELETE FROM runs_step WHERE run_id = %s AND turn = %s AND state = 'failed'"
+READ_FAILURES = "SELECT key, outcome FROM runs_step WHERE run_id = %s AND turn = %s AND state = 'failed'"
+FORGET_FAILURES = "DELETE FROM runs_step WHERE run_id = %s AND turn = %s AND key = ANY(%s)"
 
 
 def cancel_run(*, run_id: UUID, actor: str, reason: str = "") -> bool:
@@ -69,8 +71,8 @@ def end_cancelled(cursor: Cursor, run: LockedRun, *, actor: str, reason: str) ->
 def retry_run(*, run_id: UUID, actor: str, person: User | None = None) -> None:
     """Queue a failed or blocked run again, from its last checkpoint. What it recorded stays recorded.
 
-    Known failures of the phase are forgotten, so that the phase tries those calls again. Whoever retries becomes a
-    requester. Raises RunNotFound, WrongState.
+    Known failures of the phase are forgotten, so that the phase tries those calls again, unless a call is known to have
+    been made. Whoever retries becomes a requester. Raises RunNotFound, WrongState.
     """
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         run = lock_run(cursor, run_id)
@@ -78,7 +80,9 @@ def retry_run(*, run_id: UUID, actor: str, person: User | None = None) -> None:
             raise WrongState(run_id, run.status, "retried")
         if run.resume_mode == ResumeMode.POLL:
             raise WrongState(run_id, run.status, "retried here: its code lives elsewhere")
-        cursor.execute(FORGET_FAILURES, (run_id, run.turn))
+        cursor.execute(READ_FAILURES, (run_id, run.turn))
+        repeated = [key for key, body in cursor.fetchall() if may_repeat(bytes(body))]
+        cursor.execute(FORGET_FAILURES, (run_id, run.turn, repeated))
         cursor.execute(REQUEUE, (run_id,))
         cursor.execute(FORGET_END, (run_id,))
         if person is not None:

@@ -15,6 +15,7 @@ from django.db import connection, transaction
 
 from checkpoints import codec
 from checkpoints.errors import Unencodable
+from runs.engine.wording import storable
 from runs.errors import InvalidInput, RunError, WrongState
 from runs.hooks import Cursor, hooks
 from runs.services.locking import LockedRun, lock_run
@@ -101,7 +102,7 @@ def finish_external(
         check_claim(run, token)
         if run.status == RunStatus.QUEUED:
             _claim(cursor, run)
-        _end(cursor, run, status, body=body, error=error or "", actor=actor)
+        _end(cursor, run, status, body=body, error=storable(error or ""), actor=actor)
     return True
 
 
