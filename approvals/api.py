@@ -1,6 +1,6 @@
 """Approvals over HTTP: parse, call one service or query, answer."""
 
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 from uuid import UUID, uuid4
 
 from django.db.models import QuerySet
@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals import canonical, queries
+from approvals.audit.views_log import record_view
 from approvals.errors import InvalidAsk, NotVisible
 from approvals.models import Approval
 from approvals.serializers import (
@@ -28,12 +29,14 @@ from approvals.serializers import (
 )
 from approvals.services.cancelling import cancel
 from approvals.services.consuming import consume, report_outcome
+from approvals.services.refusing import refuse
 from approvals.services.suspending import suspend
 from approvals.services.voting import vote
 from runs.clock import database_now
 from runs.endpoints import IDEMPOTENCY_KEY, Endpoint, idempotency_key, read_body
 from runs.models import Scope
 from runs.paging import InvalidQuery, page, page_of, read_query
+from runs.permissions import PEOPLE_ONLY
 from runs.principals import AgentPrincipal, Person, Principal
 from runs.serializers import run_url
 from runs.services.starting import PostedSnapshot, Resume
@@ -114,7 +117,13 @@ class VotesView(Endpoint):
             args=canonical.dumps(verdict["args"]) if "args" in verdict else None,
             message=verdict["message"],
         )
-        return Response(_shown(self.principal(), approval_id), status=201)
+        return Response(_shown(person, approval_id), status=201)
+
+    def permission_denied(self, request: Request, message: str | None = None, code: str | None = None) -> NoReturn:
+        principal = self.principal()
+        if isinstance(principal, AgentPrincipal):
+            refuse(approval_id=self.kwargs["approval_id"], by=principal, attempt="vote", why=PEOPLE_ONLY)
+        super().permission_denied(request, message, code)
 
 
 class CancelView(Endpoint):
@@ -226,7 +235,10 @@ def _if_match(request: Request) -> int | None:
 def _shown(principal: Principal, approval_id: UUID) -> dict[str, Any]:
     approval = _whole(queries.visible_to(principal)).filter(pk=approval_id).first()
     if approval is None:
+        refuse(approval_id=approval_id, by=principal, attempt="read", why="It has just come into sight: ask again.")
         raise NotVisible(approval_id)
+    if isinstance(principal, Person):
+        record_view(approval=approval, viewer=principal.user)
     return ApprovalSerializer(approval).data
 
 

@@ -1,10 +1,12 @@
 """Runs over HTTP: parse, call one service or query, answer."""
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import connection
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import PermissionDenied
@@ -15,10 +17,11 @@ from checkpoints import codec, store
 from checkpoints.models import Checkpoint, Reason
 from runs import queries
 from runs.endpoints import IDEMPOTENCY_KEY, Endpoint, read_body
+from runs.errors import RunNotFound
 from runs.fields import Strict
 from runs.models import Run, Scope
 from runs.paging import InvalidQuery, next_url, page, page_of, read_query
-from runs.principals import Person
+from runs.principals import Person, Principal
 from runs.serializers import (
     CancelRun,
     CheckpointQuery,
@@ -40,11 +43,31 @@ from runs.serializers import (
 from runs.services.answering import record_event
 from runs.services.controlling import cancel_run, fork_run, retry_run
 from runs.services.external import claim_external, finish_external
+from runs.services.refusals import note_refusal
 from runs.services.starting import start_run
 from runs.strictjson import plain
 from runs.timeline import timeline
 
 LONGEST_EVENT_NAME = 120
+
+
+Runs = Callable[[Principal], QuerySet[Run]]
+
+
+class RunEndpoint(Endpoint):
+    """A view of one run."""
+
+    def run(self, run_id: UUID, among: Runs = queries.visible_to) -> Run:
+        """The run, if it is `among` what the principal may see. Raises RunNotFound, and puts that on record."""
+        try:
+            return queries.get(among(self.principal()), run_id)
+        except RunNotFound as error:
+            self.note(run_id, str(error))
+            raise
+
+    def note(self, run_id: UUID, reason: str) -> None:
+        attempt = f"{self.request.method} {self.request.path.rpartition('/')[2]}"
+        note_refusal(run_id=run_id, by=self.principal(), attempt=attempt, reason=reason)
 
 
 class RunsView(Endpoint):
@@ -79,7 +102,7 @@ class RunsView(Endpoint):
         return self.once(start)
 
 
-class RunView(Endpoint):
+class RunView(RunEndpoint):
     """One run: where it stands and, at the end, its result or error."""
 
     scopes = {"GET": Scope.RUNS_READ}
@@ -87,12 +110,12 @@ class RunView(Endpoint):
 
     @extend_schema(operation_id="runs_get", responses=RunDetailSerializer)
     def get(self, request: Request, run_id: UUID) -> Response:
-        run = queries.get(queries.visible_to(self.principal()), run_id)
+        run = self.run(run_id)
         readable = queries.readable_by(self.principal()).filter(pk=run.pk).exists()
         return Response((RunDetailSerializer if readable else RunSerializer)(run).data)
 
 
-class SnapshotView(Endpoint):
+class SnapshotView(RunEndpoint):
     """What a checkpoint holds. A value that JSON has no type for is an object whose only keys begin with `py/`."""
 
     scopes = {"GET": Scope.RUNS_READ}
@@ -101,7 +124,7 @@ class SnapshotView(Endpoint):
     @extend_schema(operation_id="runs_snapshot", parameters=[SnapshotQuery], responses=SnapshotSerializer)
     def get(self, request: Request, run_id: UUID) -> Response:
         seq = read_query(SnapshotQuery, request).validated_data.get("seq")
-        run = queries.get(queries.readable_by(self.principal()), run_id)
+        run = self.run(run_id, among=queries.readable_by)
         with connection.cursor() as cursor:
             snapshot, _ = store.load(cursor, run_id=run.pk, seq=seq)
         # What an agent posted is JSON already: to mark it as Python's would change it.
@@ -124,7 +147,7 @@ class SnapshotView(Endpoint):
         )
 
 
-class CheckpointsView(Endpoint):
+class CheckpointsView(RunEndpoint):
     """A run's checkpoints, newest first, without their content."""
 
     scopes = {"GET": Scope.RUNS_READ}
@@ -135,7 +158,7 @@ class CheckpointsView(Endpoint):
     )
     def get(self, request: Request, run_id: UUID) -> Response:
         query = read_query(CheckpointQuery, request).validated_data
-        run = queries.get(queries.readable_by(self.principal()), run_id)
+        run = self.run(run_id, among=queries.readable_by)
         rows = Checkpoint.objects.filter(run_id=run.pk)
         if "before" in query:
             rows = rows.filter(seq__lt=query["before"])
@@ -145,7 +168,7 @@ class CheckpointsView(Endpoint):
         return Response({"results": CheckpointSerializer(shown, many=True).data, "next": following})
 
 
-class TimelineView(Endpoint):
+class TimelineView(RunEndpoint):
     """What happened to a run, newest first: checkpoints, steps, gates, events."""
 
     scopes = {"GET": Scope.RUNS_READ}
@@ -154,7 +177,7 @@ class TimelineView(Endpoint):
     @extend_schema(operation_id="runs_timeline", parameters=[TimelineQuery], responses=page_of(TimelineEntrySerializer))
     def get(self, request: Request, run_id: UUID) -> Response:
         query = read_query(TimelineQuery, request).validated_data
-        run = queries.get(queries.readable_by(self.principal()), run_id)
+        run = self.run(run_id, among=queries.readable_by)
         entries, following = timeline(run, before=query.get("before"), limit=query["limit"])
         return Response(
             {
@@ -164,15 +187,16 @@ class TimelineView(Endpoint):
         )
 
 
-class OperatingView(Endpoint):
+class OperatingView(RunEndpoint):
     """What a run's agent and the operators of its team may do to it."""
 
     scopes = {"POST": Scope.RUNS_WRITE}
     people = frozenset({"POST"})
 
     def operated(self, run_id: UUID) -> Run:
-        run = queries.get(queries.visible_to(self.principal()), run_id)
+        run = self.run(run_id)
         if not queries.may_operate(self.principal(), run):
+            self.note(run_id, "not an operator")
             raise PermissionDenied("Only operators of the run's team may do this.", code="not_an_operator")
         return run
 
@@ -224,7 +248,7 @@ class ForkView(OperatingView):
         return self.once(fork)
 
 
-class EventView(Endpoint):
+class EventView(RunEndpoint):
     """Tell a run that something happened outside, before or after it waits for it. Once for each name."""
 
     scopes = {"POST": Scope.RUNS_WRITE}
@@ -234,12 +258,12 @@ class EventView(Endpoint):
         if not (len(name) <= LONGEST_EVENT_NAME and name.isprintable()):
             raise InvalidQuery({"name": [f"Must be at most {LONGEST_EVENT_NAME} printable characters."]})
         asked = read_body(TellRun, request)
-        run = queries.get(queries.visible_to(self.principal()), run_id)
+        run = self.run(run_id)
         record_event(run_id=run.pk, name=name, payload=plain(asked["payload"], "/payload"))
         return Response(RunSerializer(_fresh(run_id)).data)
 
 
-class ClaimView(Endpoint):
+class ClaimView(RunEndpoint):
     """Take up a decided external run, so that no other process of the agent does; or hold on to it longer."""
 
     scopes = {"POST": Scope.RUNS_WRITE}
@@ -247,12 +271,12 @@ class ClaimView(Endpoint):
     @extend_schema(operation_id="runs_claim", request=ClaimRun, responses=ClaimSerializer)
     def post(self, request: Request, run_id: UUID) -> Response:
         asked = read_body(ClaimRun, request)
-        run = queries.get(queries.visible_to(self.principal()), run_id)
+        run = self.run(run_id)
         claim = claim_external(run_id=run.pk, token=asked.get("resume_token"))
         return Response(ClaimSerializer(claim).data)
 
 
-class FinishView(Endpoint):
+class FinishView(RunEndpoint):
     """Say how an external run ended. Again: nothing changes."""
 
     scopes = {"POST": Scope.RUNS_WRITE}
@@ -260,7 +284,7 @@ class FinishView(Endpoint):
     @extend_schema(operation_id="runs_finish", request=FinishRun, responses=RunDetailSerializer)
     def post(self, request: Request, run_id: UUID) -> Response:
         asked = read_body(FinishRun, request)
-        run = queries.get(queries.visible_to(self.principal()), run_id)
+        run = self.run(run_id)
         finish_external(
             run_id=run.pk,
             token=asked.get("resume_token"),

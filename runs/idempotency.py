@@ -11,11 +11,14 @@ from runs import strictjson
 from runs.errors import RunError
 from runs.models import Agent
 
+KEPT_DAYS = 30
+
 _CLAIM = """
 INSERT INTO runs_idempotent_request (agent_id, key, request_hash, status, body) VALUES (%s, %s, %s, 0, '')
 ON CONFLICT ON CONSTRAINT runs_idempotent_request_once DO NOTHING RETURNING id
 """
 _FIRST = "SELECT request_hash, status, body FROM runs_idempotent_request WHERE agent_id = %s AND key = %s"
+_FORGET = "DELETE FROM runs_idempotent_request WHERE at < (SELECT fermata_now()) - %s * interval '1 day'"
 _KEEP = "UPDATE runs_idempotent_request SET status = %s, body = %s WHERE id = %s"
 
 
@@ -41,6 +44,14 @@ class IdempotencyConflict(RunError):
 def request_hash(*, method: str, path: str, body: Any) -> bytes:
     """SHA-256 of what was asked. The order of keys and white space do not count; every digit of a number does."""
     return hashlib.sha256(f"{method} {path}\n{strictjson.dumps(body)}".encode()).digest()
+
+
+def forget_old() -> int:
+    """Delete the answers that are older than `KEPT_DAYS`; how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET, [KEPT_DAYS])
+        forgotten: int = cursor.rowcount
+    return forgotten
 
 
 @transaction.atomic(durable=True)

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from runs.principals import AgentPrincipal
+
+PEOPLE_ONLY = "Agents' keys cannot do this: it is for people."
 
 
 class ByScope(BasePermission):
@@ -23,8 +24,8 @@ class ByScope(BasePermission):
         if not isinstance(principal, AgentPrincipal):
             return principal is not None and method in view.people
         scope = view.scopes.get(method)
-        if scope is None and method in view.people:
-            raise PermissionDenied("Agents' keys cannot do this: it is for people.", code="people_only")
-        if scope is not None and not principal.may(scope):
-            raise PermissionDenied(f"The key lacks the scope {scope}.", code="scope_missing")
-        return True
+        if scope is None:
+            self.message, self.code = PEOPLE_ONLY, "people_only"
+            return False
+        self.message, self.code = f"The key lacks the scope {scope}.", "scope_missing"
+        return principal.may(scope)

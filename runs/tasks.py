@@ -11,6 +11,7 @@ from django.conf import settings
 from runs.engine.draining import is_draining
 from runs.engine.executor import execute as execute_run
 from runs.engine.executor import oldest_ready
+from runs.idempotency import forget_old
 from runs.services.beats import note_alive
 from runs.services.sweeping import stranded
 from runs.services.sweeping import sweep as sweep_runs
@@ -32,6 +33,12 @@ def sweep() -> None:
     """Every two seconds, on a queue and in a process of its own; that it runs proves that beat does."""
     note_alive(name="beat")
     sweep_runs()
+
+
+@shared_task(name="runs.tasks.forget_old_requests")
+def forget_old_requests() -> None:
+    """Once an hour: answers that nobody will ask for again."""
+    forget_old()
 
 
 @shared_task(name="runs.tasks.find_stranded")

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import psycopg
-from django.db import connections
+
+from runs.engine.connection import connection_parameters
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +94,7 @@ class Hub:
         pause = 0.25
         while True:
             try:
-                async with await _connect() as connection:
+                async with await psycopg.AsyncConnection.connect(**connection_parameters()) as connection:
                     for channel in CHANNELS:
                         await connection.execute(f"LISTEN {channel}")
                     self.tell(EVERYTHING)  # whatever was said while nobody listened
@@ -104,12 +105,3 @@ class Hub:
                 log.warning("not listening to the database: %s", error)
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
-
-
-async def _connect() -> psycopg.AsyncConnection[tuple[object, ...]]:
-    parameters = connections["default"].get_connection_params()
-    for django_only in ("pool", "context", "cursor_factory", "prepare_threshold", "isolation_level"):
-        parameters.pop(django_only, None)
-    return await psycopg.AsyncConnection.connect(
-        **parameters, autocommit=True, connect_timeout=5, keepalives_idle=5, keepalives_interval=2, keepalives_count=3
-    )

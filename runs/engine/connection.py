@@ -101,21 +101,26 @@ class EngineConnection:
         return self._connection
 
 
-def connect() -> psycopg.Connection[Any]:
-    """A new autocommit connection to Django's database. Raises UnsafeDatabase or psycopg.OperationalError."""
+def connection_parameters() -> dict[str, Any]:
+    """What psycopg needs to reach Django's database without Django: autocommit, and time-outs that notice its loss."""
     parameters = connections["default"].get_connection_params()
     for django_only in ("pool", "context", "cursor_factory", "prepare_threshold", "isolation_level"):
         parameters.pop(django_only, None)
-    connection = psycopg.connect(
+    return {
         **parameters,
-        autocommit=True,
-        prepare_threshold=None,
-        connect_timeout=CONNECT_SECONDS,
-        keepalives_idle=5,
-        keepalives_interval=2,
-        keepalives_count=3,
-        tcp_user_timeout=15_000,
-    )
+        "autocommit": True,
+        "prepare_threshold": None,
+        "connect_timeout": CONNECT_SECONDS,
+        "keepalives_idle": 5,
+        "keepalives_interval": 2,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 15_000,
+    }
+
+
+def connect() -> psycopg.Connection[Any]:
+    """A new autocommit connection to Django's database. Raises UnsafeDatabase or psycopg.OperationalError."""
+    connection = psycopg.connect(**connection_parameters())
     row = connection.execute(
         "SELECT current_setting('default_transaction_isolation'), current_setting('synchronous_commit')"
     ).fetchone()

@@ -3,16 +3,19 @@
 import hashlib
 import secrets
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
-from django.db.models.functions import Now
+from django.db import IntegrityError, connection, transaction
 
+from runs.clock import DatabaseNow
 from runs.errors import RunError
+from runs.hooks import hooks
 from runs.models import Agent, AgentKey, Scope, Team
+from runs.principals import Person
 
 EVERYTHING = (*Scope.values, "workflow:*")
 _PREFIX_LETTERS = string.ascii_lowercase + string.digits
@@ -49,7 +52,7 @@ def create_agent(
     name: str,
     team: Team,
     target: str = "",
-    owners: Iterable[User] = (),
+    owners: Sequence[User] = (),
     scopes: Sequence[str] = EVERYTHING,
     created_by: User | None = None,
 ) -> tuple[Agent, IssuedKey]:
@@ -60,9 +63,12 @@ def create_agent(
     except IntegrityError as error:
         raise AgentExists(name=name, team=team.name) from error
     agent.owners.set(owners)
+    facts = {"name": name, "target": target, "owners": [owner.pk for owner in owners]}
+    _record(agent, "agent.changed", created_by, facts)
     return agent, issue_key(agent=agent, scopes=scopes, created_by=created_by)
 
 
+@transaction.atomic
 def issue_key(
     *,
     agent: Agent,
@@ -85,17 +91,39 @@ def issue_key(
         created_by=created_by,
         expires_at=expires_at,
     )
+    facts = {"prefix": prefix, "scopes": list(scopes), "expires_at": _text(expires_at)}
+    _record(agent, "key.created", created_by, facts)
     return IssuedKey(key=key, text=text)
 
 
 @transaction.atomic
-def rotate_key(*, key: AgentKey, retire_at: datetime, created_by: User | None = None) -> IssuedKey:
+def rotate_key(*, key: AgentKey, retire_at: datetime, by: User | None = None) -> IssuedKey:
     """A new key with the same scopes; the old one stops working at `retire_at`, or earlier if it was to expire."""
-    issued = issue_key(agent=key.agent, scopes=key.scopes, created_by=created_by, expires_at=key.expires_at)
+    issued = issue_key(agent=key.agent, scopes=key.scopes, created_by=by, expires_at=key.expires_at)
     AgentKey.objects.filter(pk=key.pk).exclude(expires_at__lt=retire_at).update(expires_at=retire_at)
+    facts = {"prefix": key.prefix, "at": _text(retire_at), "successor": issued.key.prefix}
+    _record(key.agent, "key.revoked", by, facts)
     return issued
 
 
-def revoke_key(*, key: AgentKey) -> None:
+@transaction.atomic
+def revoke_key(*, key: AgentKey, by: User | None = None) -> None:
     """Stop a key at once. Revoking it again changes nothing."""
-    AgentKey.objects.filter(pk=key.pk, revoked_at__isnull=True).update(revoked_at=Now())
+    if AgentKey.objects.filter(pk=key.pk, revoked_at__isnull=True).update(revoked_at=DatabaseNow()):
+        _record(key.agent, "key.revoked", by, {"prefix": key.prefix})
+
+
+def _record(agent: Agent, event: str, by: User | None, facts: dict[str, Any]) -> None:
+    """Into the audit trail. Without a person it was done on the server's command line."""
+    with connection.cursor() as cursor:
+        hooks().record_change(
+            cursor,
+            team_id=agent.team_id,
+            type=event,
+            actor=Person(by).actor if by else "system",
+            body={"agent": str(agent.pk), **facts},
+        )
+
+
+def _text(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None

@@ -7,9 +7,10 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import connection, transaction
 
 from runs.errors import RunError
+from runs.hooks import hooks
 from runs.models import Membership, Role, Team
 
 
@@ -34,9 +35,9 @@ def create_person(
     groups: Sequence[str] = (),
     superuser: bool = False,
 ) -> User:
-    """Register a person in `team`; groups that do not exist yet are made. Raises `PersonRefused`.
+    """Register a person in `team`, on the server's command line; groups that do not exist yet are made.
 
-    A weak password is refused in production only: a throw-away instance on one's own machine may have one.
+    A weak password is refused in production only: a throw-away instance may have one. Raises `PersonRefused`.
     """
     if unknown := sorted(set(roles) - set(Role.values)):
         known = ", ".join(Role.values)
@@ -52,4 +53,12 @@ def create_person(
     user.save()
     Membership.objects.create(user=user, team=team, roles=list(dict.fromkeys(roles)))
     user.groups.set([Group.objects.get_or_create(name=name)[0] for name in groups])
+    with connection.cursor() as cursor:
+        hooks().record_change(
+            cursor,
+            team_id=team.pk,
+            type="person.changed",
+            actor="system",
+            body={"person": user.pk, "roles": list(roles), "groups": list(groups), "superuser": superuser},
+        )
     return user

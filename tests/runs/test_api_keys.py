@@ -13,6 +13,7 @@ from django.middleware.csrf import _get_new_csrf_string
 from django.test import override_settings
 from django.utils.timezone import now
 
+from approvals.models import AuditBody, AuditEvent
 from runs.models import Agent, AgentKey
 from runs.services.agents import UnknownScope, issue_key, revoke_key, rotate_key
 from tests.support.api import Caller, as_agent, as_person, in_browser, pointers, suspension
@@ -139,3 +140,19 @@ def test_a_session_writes_only_with_its_csrf_token(reviewer: User) -> None:
 def test_people_cannot_do_what_is_for_agents(reviewer: User) -> None:
     assert as_person(reviewer).post("/suspensions", suspension()).status_code == 403
     assert pointers(as_person(reviewer).get("/runs?nonsense=1")) == {"nonsense"}
+
+
+def test_every_change_of_a_key_is_on_record(agent: Agent, reviewer: User) -> None:
+    issued = issue_key(agent=agent, created_by=reviewer)
+    rotate_key(key=issued.key, retire_at=now() + timedelta(hours=1))
+    for _ in range(2):
+        revoke_key(key=issued.key, by=reviewer)
+    person = f"person:{reviewer.pk}"
+    assert list(AuditEvent.objects.filter(chain=f"team:{agent.team_id}").order_by("id").values_list("type", "actor")) == [
+        ("key.created", person),
+        ("key.created", "system"),
+        ("key.revoked", "system"),
+        ("key.revoked", person),
+    ]
+    secret = issued.text.rpartition("_")[2]
+    assert not AuditBody.objects.filter(body__contains=secret).exists()

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import User
 
+from approvals.models import AuditEvent
 from runs.models import Agent, Membership, Run, Team
 from tests.support.api import Caller, as_agent, as_person, pointers, suspension
 
@@ -221,3 +222,14 @@ def test_membership_counts_at_once(caller: Caller, person: Callable[..., User]) 
     run, user = parked(caller), person("olga", "operator")
     Membership.objects.filter(user=user).delete()
     assert as_person(user).post(f"/runs/{run}/cancel").status_code == 404
+
+
+def test_attempts_at_what_is_not_theirs_are_on_record(caller: Caller, person: Callable[..., User]) -> None:
+    run = parked(caller)
+    stranger = User.objects.create_user("stranger", password="correct horse battery")
+    reviewer = person("rita", "reviewer")
+    as_person(stranger).get(f"/runs/{run}/snapshot")
+    as_person(stranger).get(f"/runs/{uuid4()}/snapshot")
+    as_person(reviewer).post(f"/runs/{run}/cancel")
+    found = AuditEvent.objects.filter(type="attempt.refused").order_by("id").values_list("chain", "actor")
+    assert list(found) == [(f"run:{run}", f"person:{stranger.pk}"), (f"run:{run}", f"person:{reviewer.pk}")]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from django.db import connection
 
-from runs.idempotency import Answer, IdempotencyConflict, idempotent, request_hash
+from runs.idempotency import Answer, IdempotencyConflict, forget_old, idempotent, request_hash
 from runs.models import Agent, IdempotentRequest, Team
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -79,6 +81,14 @@ def test_in_parallel_one_works_and_the_others_wait_for_its_answer(agent: Agent) 
     assert {(answer.status, answer.body) for answer in answers} == {(201, "{}")}
     assert sum(answer.replayed for answer in answers) == 7
     assert IdempotentRequest.objects.count() == 1
+
+
+def test_answers_are_kept_for_thirty_days(agent: Agent, move_clock: Callable[[timedelta], None]) -> None:
+    idempotent(agent=agent, key="k", request_hash=asked(), work=lambda: Answer(201, "{}"))
+    move_clock(timedelta(days=29))
+    assert forget_old() == 0
+    move_clock(timedelta(days=2))
+    assert forget_old() == 1
 
 
 def test_order_and_white_space_do_not_make_another_request() -> None:
