@@ -24,6 +24,7 @@ from approvals.presentation.refusals import Notice, changed, notice
 from approvals.queries import visible_to
 from approvals.services.claims import claim, release
 from approvals.services.doubt import resolve_in_doubt
+from approvals.services.revealing import reveal
 from approvals.services.settling import settle
 from approvals.services.stepup import confirm
 from approvals.services.voting import undo, vote
@@ -157,6 +158,17 @@ def approval_release(request: HttpRequest, person: Person, approval_id: UUID) ->
 
 @require_POST
 @signed_in
+def approval_reveal(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
+    """The card with its credentials, this once; that they were shown is on record."""
+    try:
+        reveal(approval_id=approval_id, person=person.user)
+    except Refused as error:
+        return _refused(request, person, approval_id, error)
+    return _card(request, person, approval_id, revealed=True)
+
+
+@require_POST
+@signed_in
 def approval_settle(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
     """The page's ping when a hold is over: the sweeper would do the same a little later."""
     settle(approval_id=_visible(person, approval_id).pk)
@@ -193,10 +205,11 @@ def _card(
     open_form: str = "",
     typed: dict[str, Any] | None = None,
     refusal: Notice | None = None,
+    revealed: bool = False,
     status: int = 200,
 ) -> HttpResponse:
     """The card as it is now: with a form open, and in it what was `typed`; or with a refusal on top."""
-    card = build_card(_visible(person, approval_id), person.user)
+    card = build_card(_visible(person, approval_id), person.user, revealed=revealed)
     answer = card.form(open_form, **(typed or {})) if open_form else None
     is_shown_first = request.method != "POST" and answer is None
     context: dict[str, Any] = {

@@ -12,6 +12,7 @@ from typing import Any
 
 from approvals import canonical
 from runs.presentation.text import escaped, is_plain
+from runs.presentation.values import holds_credentials
 from runs.strictjson import NotStrictJSON, escape
 
 PREFIX = "arg."
@@ -51,8 +52,9 @@ class EditForm:
     """
 
     def __init__(self, *, args: str, schema: str, mode: str, posted: Mapping[str, str] | None = None) -> None:
-        self.mode = "json" if mode == "json" else "fields"
         self._args = canonical.parse(args)
+        self.may_be_json = not holds_credentials(self._args)
+        self.mode = "json" if mode == "json" and self.may_be_json else "fields"
         self.fields = (
             [_whole(self._args)] if self.mode == "json" else list(_fields(self._args, canonical.parse(schema)))
         )
@@ -92,6 +94,8 @@ def _is_at(field: Field, pointer: str) -> bool:
 
 def _read(field: Field, typed: str) -> tuple[Field, Any]:
     typed = typed.replace("\r\n", "\n")
+    if field.widget == "masked":
+        return field, field.original
     if typed == field.value.replace("\r\n", "\n"):
         return field, field.original
     field = replace(field, value=typed)
@@ -131,6 +135,8 @@ def _field(name: str, value: Any, rule: dict[str, Any], *, is_needed: bool) -> F
     kind = rule.get("type")
     hint = _hint(rule, is_set=value is not _ABSENT, is_needed=is_needed)
     base = Field(PREFIX + name, name, "", value, as_json=True, hint=hint, widget="input")
+    if holds_credentials({name: value}):
+        return replace(base, widget="masked", hint="holds a credential, and stays as it is")
     if options := _options(value, rule):
         shown = "" if value is _ABSENT else canonical.dumps(value)
         return replace(base, value=shown, options=options, widget="select")

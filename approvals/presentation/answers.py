@@ -54,6 +54,7 @@ class Answer:
     message: str = ""
     errors: dict[str, str] = field(default_factory=dict)
     fields: tuple[Field, ...] = ()
+    may_be_json: bool = False
 
     @property
     def is_edit(self) -> bool:
@@ -107,7 +108,13 @@ def answer_form(
     if verdict == Verdict.EDIT:
         edit = ballot.edit if ballot else None
         edit = edit or EditForm(args=approval.args, schema=approval.args_schema, mode=mode)
-        answer = replace(answer, mode=edit.mode, fields=tuple(edit.fields), message_label="Why you changed it")
+        answer = replace(
+            answer,
+            mode=edit.mode,
+            fields=tuple(edit.fields),
+            may_be_json=edit.may_be_json,
+            message_label="Why you changed it",
+        )
     return replace(
         answer,
         message=ballot.message if ballot else "",

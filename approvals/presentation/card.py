@@ -23,7 +23,8 @@ from approvals.queries.around import decided_in_run, similar_decided
 from approvals.states import ApprovalKind, Verdict
 from runs.clock import database_now
 from runs.presentation import text
-from runs.presentation.values import Row, rows
+from runs.presentation.masking import masked
+from runs.presentation.values import Row, holds_credentials, rows
 from runs.principals import Person
 from runs.queries import readable_by
 
@@ -38,6 +39,7 @@ class Card:
     requirements: Requirements
     heading: str
     args: list[Row]
+    is_masked: bool
     warnings: list[str]
     words: SafeString
     changes: list[Change]
@@ -90,8 +92,8 @@ class Card:
         return [f"{ref.name} v{ref.version}" for ref in self.requirements.policies]
 
 
-def build_card(approval: Approval, viewer: User) -> Card:
-    """`approval` comes with its agent, run, the run's head, and `claimed_by`."""
+def build_card(approval: Approval, viewer: User, *, revealed: bool = False) -> Card:
+    """`approval` comes with its agent, run, the run's head, and `claimed_by`. `revealed` shows what is masked."""
     requirements = Requirements.from_text(approval.requirements)
     cast = list(approval.votes.select_related("voter", "on_behalf_of"))
     counting = [vote for vote in cast if vote.revision == approval.revision and not vote.void]
@@ -101,14 +103,16 @@ def build_card(approval: Approval, viewer: User) -> Card:
     why_not = electorate.why_not(viewer.pk) or _waiting(mine)
     revisions = list(approval.revisions.select_related("author"))
     warnings = text.warnings(*texts_of(approval))
+    args = canonical.parse(approval.args)
     in_doubt = approval.kind == ApprovalKind.IN_DOUBT
     return Card(
         approval=approval,
         requirements=requirements,
         heading=_heading(approval),
-        args=rows(canonical.parse(approval.args)),
+        args=rows(args, mask=not revealed),
+        is_masked=not revealed and (holds_credentials(args) or masked(approval.description) != approval.description),
         warnings=warnings,
-        words=agent_words(approval.description),
+        words=agent_words(approval.description if revealed else masked(approval.description)),
         changes=changes(revisions[0].args, approval.args) if len(revisions) > 1 else [],
         superseded_changes=changes(approval.supersedes.args, approval.args) if approval.supersedes else [],
         edited_by=_editor(revisions),

@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from checkpoints.codec import to_jsonable
+from runs.presentation.masking import masked
 from runs.presentation.text import visible
 from runs.presentation.values import pretty
 
@@ -32,5 +33,5 @@ def _item(index: int, item: Any) -> HistoryItem:
     said = rest["content"] if rest.keys() == {"content"} else rest
     shown_role = visible(role, one_line=True)
     if isinstance(said, str):
-        return HistoryItem(index, shown_role, visible(said), is_text=True)
+        return HistoryItem(index, shown_role, visible(masked(said)), is_text=True)
     return HistoryItem(index, shown_role, pretty(said))

@@ -10,6 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from runs.presentation import text, values
+from runs.presentation.masking import masked
 
 register = template.Library()
 
@@ -19,19 +20,19 @@ _UNITS = (("d", timedelta(days=1)), ("h", timedelta(hours=1)), ("min", timedelta
 @register.filter
 def visible(value: object) -> SafeString:
     """Text from outside, in a block: line breaks stay."""
-    return text.visible(str(value))
+    return text.visible(masked(str(value)))
 
 
 @register.filter
 def visible_line(value: object) -> SafeString:
     """Text from outside, in a line: line breaks are escaped too."""
-    return text.visible(str(value), one_line=True)
+    return text.visible(masked(str(value)), one_line=True)
 
 
 @register.filter
 def escaped(value: object) -> str:
     """Text from outside where no markup can stand: a page's title, an option."""
-    return text.escaped(str(value))
+    return text.escaped(masked(str(value)))
 
 
 @register.filter
