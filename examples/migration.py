@@ -81,3 +81,11 @@ class MigrationAgent:
 
     def check(self, run: RunContext) -> object:
         return run.complete(run.step("count", count_touched_twice, str(run.id)))
+
+
+# For `manage.py certify examples.migration`.
+certify_inputs = {"migration-agent": {"records": 5, "batch": 3}}
+certify_samples = {
+    "copy_batch": lambda run_id, first, count: count,
+    "count_touched_twice": {"records": 5, "touched_more_than_once": 0},
+}

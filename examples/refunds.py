@@ -70,3 +70,8 @@ class RefundAgent:
             results[key] = grant.perform(run) if grant else {"outcome": grant.outcome.value, "why": grant.message}
             run.history.append({"role": "tool", "tool_call_id": key, "content": results[key]})
         return run.complete(results)
+
+
+# For `manage.py certify examples.refunds`: what the run is given, and what the tools' stand-ins give back.
+certify_inputs = {"refund-agent": {"order_id": "A-7", "amount": "49.90"}}
+certify_samples = {"load_order": load_order.fn, "refund": {"refund": "rf-1", "order_id": "A-7", "amount": "49.90"}}

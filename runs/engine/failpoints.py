@@ -34,7 +34,7 @@ NAMES = (
     "release.after",
 )
 
-_passed: Counter[str] = Counter()
+passed: Counter[str] = Counter()  # by this process
 struck: list[str] = []
 _actions: dict[str, Callable[[], None]] = {
     "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
@@ -51,12 +51,12 @@ def failpoint(name: str) -> None:
     """Strike here if the environment says so."""
     if not settings.FERMATA_FAILPOINTS:
         return
+    passed[name] += 1
     wanted, _, rest = os.environ.get("FERMATA_FAILPOINT", "").partition(":")
     if wanted != name:
         return
     action, _, nth = rest.partition(":")
-    _passed[name] += 1
-    if _passed[name] != int(nth or 1):
+    if passed[name] != int(nth or 1):
         return
     struck.append(name)
     _actions[action]()
