@@ -1,6 +1,8 @@
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
 
+from runs import checks  # noqa: F401 - registers them
+
 
 class RunsConfig(AppConfig):
     name = "runs"

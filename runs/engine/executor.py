@@ -78,9 +78,11 @@ class Slice:
 
 
 def oldest_ready() -> UUID | None:
-    """The run that has waited longest and that this build can take."""
-    names, schemas = _supported()
-    row = engine_connection().execute(OLDEST_READY, (names, schemas)).fetchone()
+    """The run that has waited longest and that this build can take. None, too, while the database is away."""
+    try:
+        row = engine_connection().execute(OLDEST_READY, _supported()).fetchone()
+    except LOST:
+        return None
     return row[0] if row else None
 
 

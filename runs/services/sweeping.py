@@ -40,6 +40,10 @@ UNHEARD = """
     )
     RETURNING run_id
 """
+UNRUNG = """
+    UPDATE runs_head SET rung_at = NULL, rings = GREATEST(rings - 1, 0)
+    WHERE run_id = ANY(%s) AND status = 'queued'
+"""
 # An external agent that let its claim run out may take its run up again; nothing is to be done about it here.
 ABANDONED = """
     SELECT h.run_id FROM runs_head h JOIN runs_run r ON r.id = h.run_id
@@ -161,9 +165,12 @@ def _ring_unheard() -> int:
     with connection.cursor() as cursor:
         cursor.execute(UNHEARD, (*_pairs(), BATCH))
         found = [row[0] for row in cursor.fetchall()]
-    for run_id in found:
+    for number, run_id in enumerate(found):
         if not ring_now(run_id):
-            break  # the broker is away; the stamps make these wait their turn
+            # The broker is away. A doorbell that nobody could hear must not lengthen the time to the next one.
+            with connection.cursor() as cursor:
+                cursor.execute(UNRUNG, (found[number:],))
+            return number
     return len(found)
 
 
