@@ -66,10 +66,10 @@ class Stack:
             with urlopen(request, timeout=15) as response:
                 return response.status, json.load(response)
         except HTTPError as error:
-            answer = error.read().decode()
-            assert error.code != 500, answer
-            assert "Traceback" not in answer
-            return error.code, answer
+            status, answer = error.code, error.read().decode()
+        assert status != 500, answer
+        assert "Traceback" not in answer
+        return status, answer
 
     def start_refunds(self, count: int) -> list[str]:
         """Start so many runs; returns their ids once all of them wait for a decision."""

@@ -1,4 +1,4 @@
-"""`manage.py demo`: people to sign in as and two runs that wait in the inbox, for a new instance on one's own machine."""
+"""`manage.py demo`: people to sign in as, and two runs that wait in the inbox, for an instance on one's own machine."""
 
 import os
 import secrets
