@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import override_settings
 from django.utils.dateparse import parse_datetime
@@ -16,7 +16,7 @@ from django.utils.dateparse import parse_datetime
 from approvals.models import Approval
 from checkpoints.models import Checkpoint
 from runs.models import Agent, Run
-from tests.support.api import Caller, as_agent, pointers, suspension
+from tests.support.api import Caller, as_agent, as_person, pointers, suspension
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -309,6 +309,35 @@ def test_times_are_utc(caller: Caller) -> None:
     shown = caller.get(approval["url"]).json()
     assert parse_datetime(shown["expires_at"]) - parse_datetime(shown["created_at"]) == timedelta(days=1)
     assert shown["expires_at"].endswith("Z")
+
+
+# --- workflows ---------------------------------------------------------------------------------------------------
+
+
+def entering(phase: str = "act", **changes: Any) -> dict[str, Any]:
+    asked = suspension(args={"order": "A-7", "amount": "49.90"}, **changes)
+    asked["resume"] = {"mode": "workflow", "workflow": "refund-agent", "phase": phase}
+    return asked
+
+
+def test_a_workflow_takes_over_at_the_named_phase(caller: Caller, reviewer: User) -> None:
+    answer = caller.post("/suspensions", entering())
+    assert answer.status_code == 201
+    approval, run = answer.json()["approvals"][0], answer.json()["run"]
+    verdict = {"type": "approve", "review": approval["review"]}
+    assert as_person(reviewer).post(f"/approvals/{approval['id']}/votes", verdict).status_code == 201
+    shown = caller.get(run["url"]).json()
+    assert (shown["status"], shown["workflow"], shown["phase"]) == ("queued", "refund-agent", "act")
+    assert caller.post(f"/approvals/{approval['id']}/consume").json()["code"] == "wrong_state"
+
+
+def test_only_phases_for_outsiders_can_be_entered(caller: Caller) -> None:
+    answer = caller.post("/suspensions", entering("start"))
+    assert (answer.status_code, answer.json()["code"], answer.json()["known"]) == (400, "unknown_phase", ["act"])
+
+
+def test_a_workflow_performs_only_its_own_tools(caller: Caller) -> None:
+    assert refused(caller, entering(tool="format-disk")) == {"#/approvals/0/tool"}
 
 
 # --- going on ----------------------------------------------------------------------------------------------------

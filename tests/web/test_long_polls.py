@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
 from runs.models import Agent
 from runs.services.agents import issue_key
@@ -83,6 +84,24 @@ def test_stopping_the_server_answers_those_who_wait(start_web: Callable[..., Web
         web.signal(15)
         assert waiting.result(10).json()["status"] == "pending"
     web.wait(10)
+
+
+def test_a_lost_connection_to_the_database_loses_no_news(web: Web, agent: Agent, reviewer: User, key: str) -> None:
+    approval = opened(agent)
+    with ThreadPoolExecutor(1) as threads:
+        before = _established(web)
+        waiting = threads.submit(poll, web, approval.pk, key, "30")
+        until(lambda: _established(web) > before, what="an open request")
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND query LIKE 'LISTEN %'"
+            )
+            assert cursor.fetchone() == (1,)
+        cast(approval, reviewer)
+        started = time.monotonic()
+        assert waiting.result().json()["status"] == "approved"
+        assert time.monotonic() - started < 15
 
 
 def _established(web: Web) -> int:
