@@ -39,12 +39,12 @@ def fresh() -> Iterator[Instance]:
 
 
 @pytest.fixture
-def start(instance: Instance) -> Iterator[Start]:
-    """`start(PORT=...)` starts the instance with those variables; it ends with the test."""
+def start() -> Iterator[Start]:
+    """`start(instance, PORT=...)` starts it with those variables; it ends with the test."""
     started: list[Running] = []
 
-    def start(of: Instance = instance, *, whole: bool = False, **variables: str) -> Running:
-        started.append(Running(of, whole=whole, **variables))
+    def start(instance: Instance, *, whole: bool = False, **variables: str) -> Running:
+        started.append(Running(instance, whole=whole, **variables))
         return started[-1]
 
     yield start

@@ -64,7 +64,7 @@ def kill_postmaster(instance: Instance) -> None:
 
 
 def test_everything_ends_with_a_killed_supervisor(instance: Instance, start: Start) -> None:
-    start().ready().kill()
+    start(instance).ready().kill()
     wait_until(lambda: processes(instance) == [] or processes(instance) == marked(instance.home))
     # What the worker had started does not hear of it; that is for the next start.
     assert launcher(instance, "stop").stdout == "Fermata has stopped.\n"
@@ -72,37 +72,37 @@ def test_everything_ends_with_a_killed_supervisor(instance: Instance, start: Sta
 
 
 def test_the_next_start_after_a_kill_keeps_the_data(instance: Instance, start: Start) -> None:
-    running = start().ready()
+    running = start(instance).ready()
     query(instance, "create table kept as select 7 as number")
     valkey_says(instance, "SET kept 7")
     time.sleep(1.2)  # appendfsync everysec
     running.kill()
-    start(PORT=str(running.port)).ready()
+    start(instance, PORT=str(running.port)).ready()
     assert query(instance, "select number from kept") == "7"
     assert valkey_says(instance, "GET kept").endswith("7")
 
 
 def test_the_next_start_after_a_kill_of_everything_works(instance: Instance, start: Start) -> None:
-    running = start().ready()
+    running = start(instance).ready()
     kill_all(running)
-    start(PORT=str(running.port)).ready()
+    start(instance, PORT=str(running.port)).ready()
 
 
 def test_orphans_are_ended_by_the_next_start(instance: Instance, start: Start) -> None:
-    running = start(STAND_IN_STUBBORN="1").ready()
+    running = start(instance, STAND_IN_STUBBORN="1").ready()
     orphans = marked(instance.home)
     running.kill()
     assert set(marked(instance.home)) & set(orphans), "the worker ignores SIGTERM"
-    start(PORT=str(running.port)).ready()
+    start(instance, PORT=str(running.port)).ready()
     assert not set(marked(instance.home)) & set(orphans)
 
 
 def test_a_busy_backend_that_outlived_its_server_is_ended(instance: Instance, start: Start) -> None:
-    running = start().ready()
+    running = start(instance).ready()
     client = busy_backend(instance)
     running.kill()
     try:
-        start().ready()
+        start(instance).ready()
         assert query(instance, "select 1") == "1"
     finally:
         client.kill()
@@ -110,16 +110,16 @@ def test_a_busy_backend_that_outlived_its_server_is_ended(instance: Instance, st
 
 
 def test_a_pid_file_whose_number_is_another_process_now_is_no_obstacle(instance: Instance, start: Start) -> None:
-    running = start().ready()
+    running = start(instance).ready()
     kill_all(running)
     pid_file = postgres.data_folder(instance) / "postmaster.pid"
     _, *rest = pid_file.read_text().splitlines()
     pid_file.write_text("\n".join([str(os.getpid()), *rest]))
-    start().ready()
+    start(instance).ready()
 
 
 def test_a_program_that_dies_is_started_again(instance: Instance, start: Start) -> None:
-    running = start().ready()
+    running = start(instance).ready()
     (web,) = [pid for pid in marked(instance.home) if is_ours(pid, "web")]
     os.kill(web, signal.SIGKILL)
     wait_until(lambda: "web ended by itself (SIGKILL)" in running.output)
@@ -127,7 +127,7 @@ def test_a_program_that_dies_is_started_again(instance: Instance, start: Start) 
 
 
 def test_what_a_dead_program_had_started_is_ended(instance: Instance, start: Start) -> None:
-    start().ready()
+    start(instance).ready()
     wait_until(lambda: [pid for pid in marked(instance.home) if is_ours(pid, "sleep")])
     (pool,) = [pid for pid in marked(instance.home) if is_ours(pid, "sleep")]
     (worker,) = [pid for pid in marked(instance.home) if is_ours(pid, "worker")]
@@ -136,7 +136,7 @@ def test_what_a_dead_program_had_started_is_ended(instance: Instance, start: Sta
 
 
 def test_postgres_is_started_again_under_a_busy_backend(instance: Instance, start: Start) -> None:
-    running = start().ready()
+    running = start(instance).ready()
     client = busy_backend(instance)
     kill_postmaster(instance)
     try:
@@ -148,7 +148,7 @@ def test_postgres_is_started_again_under_a_busy_backend(instance: Instance, star
 
 
 def test_a_stolen_valkey_socket_is_taken_back(instance: Instance, start: Start) -> None:
-    running = start().ready()
+    running = start(instance).ready()
     valkey_says(instance, "SET ours 42")
     wait_until(lambda: time.time() - instance.valkey_socket.stat().st_ctime > 1.5)  # known by then
     thief = subprocess.Popen(
@@ -167,11 +167,11 @@ def test_a_stolen_valkey_socket_is_taken_back(instance: Instance, start: Start) 
 
 
 def test_the_last_words_of_a_server_that_does_not_start_are_shown(instance: Instance, start: Start) -> None:
-    running = start().ready()
+    running = start(instance).ready()
     running.stop()
     with (postgres.data_folder(instance) / "postgresql.conf").open("a") as file:
         file.write("shared_buffers = 'no size'\n")
-    failed = start()
+    failed = start(instance)
     assert failed.ended() == 1
     assert failed.output.startswith("postgres ended by itself (exit code 1): ")
     assert "FATAL:  configuration file" in failed.output

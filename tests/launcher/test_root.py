@@ -28,7 +28,7 @@ def permissions(folder: Path) -> list[int]:
 
 
 def test_the_data_is_an_unprivileged_accounts(instance: Instance, start: Start) -> None:
-    start().ready()
+    start(instance).ready()
     assert data_folder(instance).stat().st_uid != 0
     assert stat.S_IMODE(data_folder(instance).stat().st_mode) == 0o700
 

@@ -52,7 +52,7 @@ def test_an_awkward_home_is_reached_through_the_settings(fresh: Instance, start:
 
 @pytest.mark.parametrize("request_to_stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_stops_everything_when_asked(instance: Instance, start: Start, request_to_stop: signal.Signals) -> None:
-    running = start().ready()
+    running = start(instance).ready()
     running.process.send_signal(request_to_stop)
     assert running.ended(10) == 0
     assert processes(instance) == []
@@ -67,7 +67,7 @@ def test_it_stops_while_it_is_still_starting(fresh: Instance, start: Start) -> N
 
 
 def test_a_second_request_does_not_wait_for_a_program_that_does_not_stop(instance: Instance, start: Start) -> None:
-    running = start(STAND_IN_STUBBORN="1").ready()
+    running = start(instance, STAND_IN_STUBBORN="1").ready()
     running.process.send_signal(signal.SIGINT)
     time.sleep(0.3)  # two signals at once are one
     asked = time.monotonic()
@@ -113,8 +113,8 @@ def test_it_stops_when_make_is_killed(instance: Instance) -> None:
 
 
 def test_a_second_start_says_that_it_runs_already(instance: Instance, start: Start) -> None:
-    first = start().ready()
-    second = start()
+    first = start(instance).ready()
+    second = start(instance)
     assert second.ended() == 1
     assert "already running" in second.output
     assert f"http://127.0.0.1:{first.port}" in second.output
@@ -124,7 +124,7 @@ def test_a_second_start_says_that_it_runs_already(instance: Instance, start: Sta
 def test_two_homes_run_side_by_side(instance: Instance, start: Start) -> None:
     other = new_home()
     try:
-        start().ready()
+        start(instance).ready()
         running = start(other).ready()
         query(other, "create table here ()")
         assert query(instance, "select to_regclass('here')") == ""
@@ -145,8 +145,8 @@ def test_a_port_in_use_is_said_before_anything_starts(fresh: Instance, start: St
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "http", "-1", "８０"])
-def test_a_port_that_is_none_is_refused(instance: Instance, port: str) -> None:
-    done = launcher(instance, "up", PORT=port)
+def test_a_port_that_is_none_is_refused(fresh: Instance, port: str) -> None:
+    done = launcher(fresh, "up", PORT=port)
     assert done.returncode == 1
     assert done.stdout.startswith("PORT must be a number from 1 to 65535")
 
@@ -165,7 +165,7 @@ def test_one_service_that_is_named_is_not_started_and_the_other_is(fresh: Instan
 def test_the_secret_key_is_made_once_and_is_nobody_elses(instance: Instance, start: Start) -> None:
     keys = set()
     for _ in range(2):
-        running = start().ready()
+        running = start(instance).ready()
         keys.add(instance.secret_key.read_text())
         running.stop()
     assert len(keys) == 1
@@ -174,7 +174,7 @@ def test_the_secret_key_is_made_once_and_is_nobody_elses(instance: Instance, sta
 
 
 def test_stop_ends_a_running_instance(instance: Instance, start: Start) -> None:
-    running = start().ready()
+    running = start(instance).ready()
     done = launcher(instance, "stop")
     assert (done.returncode, done.stdout) == (0, "Fermata has stopped.\n")
     assert running.ended() == 0
