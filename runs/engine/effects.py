@@ -234,12 +234,27 @@ class Performer:
         error: Exception,
         permission: Permission | None,
     ) -> Parked:
-        """The call raised: its effect is unknown. Keyed calls are sent again, the others settle first."""
+        """The call raised: its effect is unknown, and it may still arrive until its deadline.
+
+        Keyed calls are sent again; probes ask after the deadline; about the others a person is asked.
+        """
         log.warning("run %s: %s raised in step %s", self.own.run_id, tool.name, intent.key, exc_info=error)
         if tool.effect == "keyed" and not self._last_try:
             return self._try_later(intent.key, f"{type(error).__name__}: {error}")
         now = self._now()
-        return self._ask(intent.key, tool, call, intent.generation, now, now, permission)
+        over_at = now + intent.deadline
+        if tool.probe is not None:
+            return self._wait_until_over(tool, over_at)
+        return self._ask(intent.key, tool, call, intent.generation, now, over_at, permission)
+
+    def _wait_until_over(self, tool: Tool, over_at: datetime) -> Parked:
+        self.own.leave(
+            status=RunStatus.SUSPENDED.value,
+            reason=SuspendReason.SETTLING.value,
+            detail=f"{tool.name} may still be under way",
+            wake_at=over_at,
+        )
+        return Parked()
 
     def _settle(
         self, record: StepRecord, tool: Tool, call: dict[str, Any], permission: Permission | None
@@ -250,13 +265,7 @@ class Performer:
             return None
         safe_at = record.deadline_at or now
         if now < safe_at:
-            self.own.leave(
-                status=RunStatus.SUSPENDED.value,
-                reason=SuspendReason.SETTLING.value,
-                detail=f"{tool.name} may still be under way",
-                wake_at=safe_at,
-            )
-            raise Parked
+            raise self._wait_until_over(tool, safe_at)
         if tool.probe is not None:
             key = step_key(self.own.run_id, self.turn.number, record.phase, record.key, record.tool, record.generation)
             answer = tool.probe(**call, idempotency_key=key)
