@@ -13,6 +13,7 @@ urlpatterns = [
     path("approvals/<uuid:approval_id>/vote/", views.approval_vote, name="approval-vote"),
     path("approvals/<uuid:approval_id>/resolve/", views.approval_resolve, name="approval-resolve"),
     path("approvals/<uuid:approval_id>/undo/", views.approval_undo, name="approval-undo"),
+    path("approvals/<uuid:approval_id>/revoke/", views.approval_revoke, name="approval-revoke"),
     path("approvals/<uuid:approval_id>/settle/", views.approval_settle, name="approval-settle"),
     path("approvals/<uuid:approval_id>/reveal/", views.approval_reveal, name="approval-reveal"),
     path("approvals/<uuid:approval_id>/claim/", views.approval_claim, name="approval-claim"),

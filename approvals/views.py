@@ -18,12 +18,13 @@ from approvals.audit.views_log import record_view
 from approvals.errors import EditInvalid, NotVisible, Refused, StepUpNeeded, VoteInvalid
 from approvals.forms import Ballot, read_ballot, read_resolution
 from approvals.models import Approval
-from approvals.presentation.card import build_card
+from approvals.presentation.card import Card, build_card
 from approvals.presentation.inbox import read_inbox, row_line
 from approvals.presentation.refusals import Notice, changed, notice
 from approvals.queries import visible_to
 from approvals.services.claims import claim, release
 from approvals.services.doubt import resolve_in_doubt
+from approvals.services.grants import revoke
 from approvals.services.revealing import reveal
 from approvals.services.settling import settle
 from approvals.services.stepup import confirm
@@ -146,6 +147,12 @@ def approval_undo(request: HttpRequest, person: Person, approval_id: UUID) -> Ht
 
 @require_POST
 @signed_in
+def approval_revoke(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
+    return _attempt(request, person, approval_id, lambda: revoke(approval_id=approval_id, by=person, reason=""))
+
+
+@require_POST
+@signed_in
 def approval_claim(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResponse:
     return _attempt(request, person, approval_id, lambda: claim(approval_id=approval_id, person=person.user))
 
@@ -175,7 +182,7 @@ def approval_settle(request: HttpRequest, person: Person, approval_id: UUID) -> 
     return _update(request, person, approval_id)
 
 
-def _attempt(request: HttpRequest, person: Person, approval_id: UUID, service: Callable[[], Approval]) -> HttpResponse:
+def _attempt(request: HttpRequest, person: Person, approval_id: UUID, service: Callable[[], object]) -> HttpResponse:
     try:
         service()
     except Refused as error:
@@ -213,7 +220,7 @@ def _card(
     answer = card.form(open_form, **(typed or {})) if open_form else None
     is_shown_first = request.method != "POST" and answer is None
     context: dict[str, Any] = {
-        **_inbox(request, person),
+        **_inbox(request, person, card),
         "card": card,
         "answer": answer,
         "notice": refusal,
@@ -239,7 +246,7 @@ def _update(request: HttpRequest, person: Person, approval_id: UUID) -> HttpResp
     has_moved = request.GET.get("state") != card.state
     if not has_moved and card.progress is None:
         return HttpResponse(status=204)
-    context = {**_inbox(request, person), "card": card, "has_moved": has_moved}
+    context = {**_inbox(request, person, card), "card": card, "has_moved": has_moved}
     return render(request, "approvals/card/update.html", context)
 
 
@@ -251,8 +258,8 @@ def _confirmed(request: HttpRequest, person: Person, approval_id: UUID, ballot: 
     return True
 
 
-def _inbox(request: HttpRequest, person: Person) -> dict[str, Any]:
-    return {"section": "inbox", **read_inbox(request.GET, person)}
+def _inbox(request: HttpRequest, person: Person, card: Card | None = None) -> dict[str, Any]:
+    return {"section": "inbox", **read_inbox(request.GET, person, beside=card.approval if card else None)}
 
 
 def _visible(person: Person, approval_id: UUID) -> Approval:

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from approvals import canonical, policies, queries
 from approvals.models import Approval, Revision, Vote
-from approvals.policies import Requirements
+from approvals.policies import Electorate, Requirements
 from approvals.presentation import policy
 from approvals.presentation.answers import Action, Answer, actions, answer_form, doubt_actions, doubt_form
 from approvals.presentation.claim import ClaimLine, claim_line
@@ -26,7 +26,7 @@ from runs.presentation import text
 from runs.presentation.masking import masked
 from runs.presentation.values import Row, holds_credentials, rows
 from runs.principals import Person
-from runs.queries import readable_by
+from runs.queries import may_operate, readable_by
 
 PAST_SHOWN = 10
 
@@ -55,6 +55,7 @@ class Card:
     eligibility: str
     why_not: str
     may_undo: bool
+    may_revoke: bool
     claim: ClaimLine
     progress: Progress | None
     doubt: Doubt | None
@@ -104,6 +105,7 @@ def build_card(approval: Approval, viewer: User, *, revealed: bool = False) -> C
     revisions = list(approval.revisions.select_related("author"))
     warnings = text.warnings(*texts_of(approval))
     args = canonical.parse(approval.args)
+    shown = progress(approval, counting, viewer_id=viewer.pk)
     in_doubt = approval.kind == ApprovalKind.IN_DOUBT
     return Card(
         approval=approval,
@@ -128,8 +130,9 @@ def build_card(approval: Approval, viewer: User, *, revealed: bool = False) -> C
         eligibility=policy.right_to_vote(electorate, viewer) if approval.is_open else "",
         why_not=why_not,
         may_undo=mine is not None and approval.is_open,
+        may_revoke=shown is not None and shown.is_revocable and _may_revoke(approval, electorate, viewer),
         claim=claim_line(approval, viewer, may_vote=not why_not),
-        progress=progress(approval, counting, viewer_id=viewer.pk),
+        progress=shown,
         doubt=doubt(approval) if in_doubt else None,
         actions=doubt_actions(approval.safe_at)
         if in_doubt
@@ -141,6 +144,10 @@ def _heading(approval: Approval) -> str:
     if approval.kind == ApprovalKind.IN_DOUBT:
         return f"Did {text.escaped(approval.tool)} happen?"
     return f"{text.escaped(approval.agent.name)} wants to call {text.escaped(approval.tool)}"
+
+
+def _may_revoke(approval: Approval, electorate: Electorate, viewer: User) -> bool:
+    return not electorate.why_not(viewer.pk) or may_operate(Person(viewer), approval.run)
 
 
 def _waiting(mine: Vote | None) -> str:

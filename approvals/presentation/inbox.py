@@ -12,7 +12,7 @@ from approvals.forms.filters import Filters, read_filters, read_tab
 from approvals.models import Approval
 from approvals.policies import Requirements
 from approvals.presentation.oddities import texts_of
-from approvals.queries.queue import choices, matching, page
+from approvals.queries.queue import COUNTED, choices, count, matching, page
 from approvals.queries.tabs import Tab, in_tab
 from approvals.states import Risk
 from runs.presentation.text import escaped, warnings
@@ -34,7 +34,7 @@ class TabLine:
     name: str
     label: str
     query: str
-    count: int | None
+    count: str | None
     is_current: bool
     empty: str
     empty_hint: str
@@ -58,15 +58,14 @@ class RowLine:
     is_odd: bool
 
 
-def read_inbox(address: QueryDict, person: Person) -> dict[str, Any]:
-    """What the inbox's templates need, for the queue that the page's address names."""
+def read_inbox(address: QueryDict, person: Person, *, beside: Approval | None = None) -> dict[str, Any]:
+    """What the inbox's templates need, for the queue that the page's address names. `beside` is the open card's."""
     filters = read_filters(address)
     counts: dict[Tab, int] = {
-        tab: matching(in_tab(person, tab), **filters.chosen).count() for tab in Tab if tab is not Tab.HISTORY
+        tab: count(matching(in_tab(person, tab), **filters.chosen)) for tab in Tab if tab is not Tab.HISTORY
     }
     tab = read_tab(address) or next((tab for tab in counts if counts[tab]), Tab.UNCLAIMED)
-    everything = in_tab(person, tab)
-    cards = matching(everything, **filters.chosen)
+    cards = matching(in_tab(person, tab), **filters.chosen)
     rows, place = page(cards, settled=tab is Tab.HISTORY, after=address.get("after", ""), size=PAGE)
     tabs = [_tab_line(each, filters, counts.get(each), is_current=each is tab) for each in Tab]
     since = _moment(address.get("since", ""))
@@ -74,13 +73,14 @@ def read_inbox(address: QueryDict, person: Person) -> dict[str, Any]:
         "tabs": tabs,
         "tab": next(line for line in tabs if line.is_current),
         "rows": [row_line(row) for row in rows],
+        "next_card": next((row for row in rows if row.is_open and row != beside), None),
         "query": filters.query(tab),
         "filters": filters,
-        "filter_choices": _choices(filters, *choices(everything)),
+        "filter_choices": _choices(filters, *choices(person)),
         "is_filtered": bool(filters.chosen),
         "next_query": filters.query(tab, after=place) if place else "",
         "since": timezone.now().isoformat(),
-        "news": cards.filter(created_at__gt=since).count() if since else 0,
+        "news": count(cards.filter(created_at__gt=since)) if since else 0,
     }
 
 
@@ -97,7 +97,8 @@ def row_line(approval: Approval) -> RowLine:
 
 def _tab_line(tab: Tab, filters: Filters, count: int | None, *, is_current: bool) -> TabLine:
     empty, hint = EMPTY[tab]
-    return TabLine(tab.value, tab.label, filters.query(tab), count, is_current, empty, hint)
+    shown = None if count is None else f"{COUNTED - 1}+" if count >= COUNTED else str(count)
+    return TabLine(tab.value, tab.label, filters.query(tab), shown, is_current, empty, hint)
 
 
 def _choices(filters: Filters, agents: list[str], tools: list[str]) -> list[Choice]:

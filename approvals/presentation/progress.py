@@ -52,6 +52,7 @@ class Progress:
     is_moving: bool
     held_until: datetime | None = None
     may_undo: bool = False
+    is_revocable: bool = False
     result: SafeString | None = None
     result_label: str = ""
 
@@ -79,6 +80,7 @@ def progress(approval: Approval, votes: list[Vote], *, viewer_id: int) -> Progre
     return Progress(
         stops=tuple(stops),
         is_moving=_is_moving(approval, grant, resumed),
+        is_revocable=grant is not None and grant.status == GrantStatus.READY,
         result=result,
         result_label=label,
     )

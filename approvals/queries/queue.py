@@ -1,4 +1,4 @@
-"""A queue's cards: filtered, in order, a page at a time."""
+"""A queue's cards: filtered, in order, a page at a time. Nothing here reads more than it shows, however many wait."""
 
 import json
 from datetime import datetime, timedelta
@@ -8,17 +8,24 @@ from django.core import signing
 from django.db.models import F, Prefetch, Q, QuerySet
 
 from approvals.models import Approval, Vote
+from approvals.queries.distinct import tools_of
+from approvals.queries.standing import standing_of
 from runs.clock import DatabaseNow
+from runs.models import Agent
+from runs.principals import Person
 
 DUE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
+COUNTED = 1000
 
 
 def matching(
     approvals: QuerySet[Approval], *, q: str = "", agent: str = "", tool: str = "", risk: str = "", due: str = ""
 ) -> QuerySet[Approval]:
     """Those that fit. `q` is part of what a card says, or an id; `due` is one of `DUE`'s names."""
-    exact = {"agent__name": agent, "tool": tool, "risk": risk}
+    exact = {"tool": tool, "risk": risk}
     approvals = approvals.filter(**{name: value for name, value in exact.items() if value})
+    if agent:
+        approvals = approvals.filter(agent__in=list(Agent.objects.filter(name=agent)))
     if due in DUE:
         approvals = approvals.filter(expires_at__lt=DatabaseNow() + DUE[due])
     return approvals.filter(_says(q)) if q else approvals
@@ -44,17 +51,23 @@ def page(approvals: QuerySet[Approval], *, settled: bool, after: str, size: int)
     return found[:size], signing.dumps([_text(first_key), _text(last.created_at), str(last.pk)], salt="queue")
 
 
-def choices(approvals: QuerySet[Approval]) -> tuple[list[str], list[str]]:
-    """The names of the agents and of the tools among these cards."""
-    agents = approvals.order_by("agent__name").values_list("agent__name", flat=True).distinct()
-    tools = approvals.order_by("tool").values_list("tool", flat=True).distinct()
-    return list(agents), list(tools)
+def count(approvals: QuerySet[Approval]) -> int:
+    """How many there are; no further than `COUNTED`."""
+    return approvals.order_by()[:COUNTED].count()
+
+
+def choices(person: Person) -> tuple[list[str], list[str]]:
+    """The names of the agents and of the tools that the person's cards can have."""
+    standing = standing_of(person.user)
+    teams = sorted({*standing.teams, *standing.reviews, *standing.outside})
+    agents = Agent.objects.filter(team__in=teams).order_by("name").values_list("name", flat=True).distinct()
+    return list(agents), tools_of(teams)
 
 
 def _says(q: str) -> Q:
     in_args = json.dumps(q)[1:-1]  # arguments are stored with ASCII escapes
-    said = Q(title__icontains=q) | Q(description__icontains=q) | Q(args__icontains=in_args)
-    named = Q(tool__icontains=q) | Q(agent__name__icontains=q) | Q(key=q)
+    said = Q(title__icontains=q) | Q(description__icontains=q) | Q(args__icontains=in_args) | Q(tool__icontains=q)
+    named = Q(agent__in=list(Agent.objects.filter(name__icontains=q))) | Q(key=q)
     try:
         return said | named | Q(pk=UUID(q)) | Q(run=UUID(q))
     except ValueError:

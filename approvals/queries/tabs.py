@@ -3,19 +3,21 @@
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, Q, QuerySet, TextChoices
+from django.db.models import Q, QuerySet, TextChoices
 
-from approvals.models import Approval, Vote
+from approvals.models import Approval
 from approvals.policies.requirements import TEAM, person_pool
-from approvals.queries.visibility import givers_of, pools_of, visible_to
+from approvals.queries.distinct import open_pools
+from approvals.queries.standing import Standing, standing_of
+from approvals.queries.visibility import visible_by
 from approvals.states import OPEN, ApprovalKind
 from runs.clock import DatabaseNow
-from runs.models import Agent, Membership, Role, Run
+from runs.models import Run, RunHead
 from runs.principals import Person
 from runs.states import RunStatus
 
 TROUBLE_SHOWN = timedelta(days=7)
+TROUBLES = 500  # runs in trouble, at most: the newest
 
 
 class Tab(TextChoices):
@@ -33,36 +35,58 @@ def in_tab(person: Person, tab: Tab) -> QuerySet[Approval]:
     it. Others: open, and not theirs, or not theirs any more. Attention: calls in doubt, and the newest card of each run
     that is blocked or failed lately.
     """
-    visible, user = visible_to(person), person.user
+    standing = standing_of(person.user)
+    visible = visible_by(standing)
     if tab is Tab.HISTORY:
         return visible.exclude(status__in=sorted(OPEN))
     if tab is Tab.ATTENTION:
         in_doubt = Q(kind=ApprovalKind.IN_DOUBT, status__in=sorted(OPEN))
-        return visible.filter(in_doubt | Q(pk__in=_newest_of_troubled_runs(visible)))
+        return visible.filter(in_doubt | Q(pk__in=_newest_of_troubled_runs(visible, standing)))
     waiting = visible.filter(status__in=sorted(OPEN), kind=ApprovalKind.ACTION)
-    claimed = Q(claimed_until__gt=DatabaseNow())
-    free = waiting.filter(_may_vote(user)).exclude(_voted(user)).exclude(claimed & ~Q(claimed_by=user))
+    me, claimed = [standing.person], Q(claimed_until__gt=DatabaseNow())
     if tab is Tab.OTHERS:
-        return waiting.exclude(pk__in=free.values("pk"))
-    theirs = (claimed & Q(claimed_by=user)) | Q(wanted__contains=[person_pool(user.pk)])
-    return free.filter(theirs) if tab is Tab.MINE else free.exclude(theirs)
+        elsewhere = Q(voted_by__contains=me) | (claimed & ~Q(claimed_by=person.user)) | _asked_by(standing)
+        return waiting.filter(elsewhere | _without_seat(standing))
+    free = waiting.filter(_seat(standing)).exclude(voted_by__contains=me).exclude(_asked_by(standing))
+    wanted = Q(wanted__contains=[person_pool(standing.person)])
+    if tab is Tab.MINE:
+        return free.filter((claimed & Q(claimed_by=person.user)) | (wanted & ~claimed))
+    return free.filter(Q(claimed_until__isnull=True) | Q(claimed_until__lte=DatabaseNow())).exclude(wanted)
 
 
-def _may_vote(user: User) -> Q:
+def _seat(standing: Standing) -> Q:
     """Whether the person has a seat, near enough to sort cards by; the rules decide when they vote."""
-    people = [user.pk, *givers_of(user)]
-    teams = Membership.objects.filter(user__in=people, roles__contains=[Role.REVIEWER]).values("team")
-    seat = Q(team__in=teams, pools__contains=[TEAM]) | Q(pools__overlap=[*pools_of(user), *map(person_pool, people)])
-    owners = Agent.owners.through.objects.filter(agent=OuterRef("agent"), user__in=people)
-    starters = Run.requesters.through.objects.filter(run=OuterRef("run"), user__in=people)
-    return seat & ~Exists(owners) & ~Exists(starters) & ~Q(run__key__created_by__in=people)
+    seat = Q(team__in=standing.reviews, pools__contains=[TEAM])
+    return seat | Q(pools__overlap=standing.group_pools) if standing.groups else seat
 
 
-def _voted(user: User) -> Exists:
-    return Exists(Vote.objects.filter(approval=OuterRef("pk"), revision=OuterRef("revision"), voter=user, void=False))
+def _without_seat(standing: Standing) -> Q:
+    """The opposite, in a form that an index can find: by the few sets of pools that open cards have."""
+    if not standing.reviews and not standing.groups:
+        return Q(team__in=standing.teams)
+    seatless = Q(pk__in=[])
+    for team, pools in open_pools(standing.teams):
+        mine = {*standing.group_pools, *([TEAM] if team in standing.reviews else [])}
+        if mine.isdisjoint(pools):
+            seatless |= Q(team=team, pools=pools)
+    return seatless
 
 
-def _newest_of_troubled_runs(visible: QuerySet[Approval]) -> QuerySet[Approval, Any]:
-    failed = Q(run__head__status=RunStatus.FAILED, run__finished_at__gt=DatabaseNow() - TROUBLE_SHOWN)
-    troubled = visible.filter(failed | Q(run__head__status=RunStatus.BLOCKED))
-    return troubled.order_by("run_id", "-created_at").distinct("run_id").values("pk")
+def _asked_by(standing: Standing) -> Q:
+    """What the person, or somebody for whom they vote, asked for: theirs to see, and not to decide."""
+    asked = Q(run__in=Run.requesters.through.objects.filter(user__in=standing.people).values("run"))
+    if standing.agents:
+        asked |= Q(agent__in=standing.agents)
+    if standing.keys:
+        asked |= Q(run__in=Run.objects.filter(key__in=standing.keys).values("pk"))
+    return asked
+
+
+def _newest_of_troubled_runs(visible: QuerySet[Approval], standing: Standing) -> list[Any]:
+    failed = Q(status=RunStatus.FAILED, run__finished_at__gt=DatabaseNow() - TROUBLE_SHOWN)
+    troubled = RunHead.objects.filter(
+        failed | Q(status=RunStatus.BLOCKED), run__team__in=(*standing.teams, *standing.reviews, *standing.outside)
+    )
+    runs = list(troubled.order_by("-run__created_at").values_list("run", flat=True)[:TROUBLES])
+    newest = visible.filter(run__in=runs).order_by("run_id", "-created_at").distinct("run_id")
+    return list(newest.values_list("pk", flat=True))

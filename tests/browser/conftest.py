@@ -95,6 +95,7 @@ def visit(transactional_db: None, chromium: Browser, web: Web) -> Iterator[Calla
             viewport={"width": width, "height": height},
             color_scheme=scheme,  # type: ignore[arg-type]
             reduced_motion="reduce",
+            locale="en-GB",
             timezone_id="Europe/Berlin",
         )
         context.set_default_timeout(15_000)
