@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from logging import LogRecord
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -287,6 +288,7 @@ FERMATA_SLICE_SECONDS = env.float("FERMATA_SLICE_SECONDS", 30.0, validate=valida
 FERMATA_MAX_CRASHES = env.int("FERMATA_MAX_CRASHES", 5, validate=validate.Range(min=1, max=100))
 FERMATA_MAX_FAILURES = env.int("FERMATA_MAX_FAILURES", 5, validate=validate.Range(min=1, max=100))
 FERMATA_HOOKS = "approvals.hooks.RunHooks"
+FERMATA_SECRETS = env.str("FERMATA_SECRETS", "runs.engine.secrets.from_environment")
 FERMATA_SNAPSHOT_LIMIT = env.int("FERMATA_SNAPSHOT_LIMIT", 16 * 1024 * 1024)
 try:
     FERMATA_SNAPSHOT_KEYS = parse_keys(env.str("FERMATA_SNAPSHOT_KEYS", ""))
@@ -327,11 +329,22 @@ PAYMENTS_URL = env.str("PAYMENTS_URL", f"http://127.0.0.1:{PORT}/examples/paymen
 
 # --- logs ------------------------------------------------------------------------------------------------------
 
+
+def is_no_known_outage(record: LogRecord) -> bool:
+    """A 503 is the answer of a probe, or of a page whose database is away: said elsewhere, and once."""
+    return getattr(record, "status_code", 0) != 503
+
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": env.log_level("FERMATA_LOG_LEVEL", "INFO")},
-    "loggers": {"django.server": {"level": "WARNING"}, "axes": {"level": "WARNING"}},
+    "filters": {"known outage": {"()": "django.utils.log.CallbackFilter", "callback": is_no_known_outage}},
+    "loggers": {
+        "django.server": {"level": "WARNING"},
+        "django.request": {"filters": ["known outage"]},
+        "axes": {"level": "WARNING"},
+    },
 }

@@ -16,7 +16,7 @@ from checkpoints.codec.frozen import freeze, thaw
 from checkpoints.codec.jsonable import to_jsonable
 from checkpoints.codec.places import root
 from checkpoints.codec.registry import register
-from checkpoints.codec.secrecy import SecretRef, packed_to_save, redact
+from checkpoints.codec.secrecy import SecretRef, keep_out, keeping_secrets_out, packed_to_save, redact
 
 __all__ = [
     "MAX_BYTES",
@@ -26,6 +26,8 @@ __all__ = [
     "encode",
     "fingerprint",
     "freeze",
+    "keep_out",
+    "keeping_secrets_out",
     "redact",
     "register",
     "roundtrip",

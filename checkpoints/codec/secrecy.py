@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,9 @@ from checkpoints.credentials import find, is_secret_name, may_hold_one, redacted
 from checkpoints.errors import HoldsCredential
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
+_kept_out: ContextVar[dict[bytes, str] | None] = ContextVar("kept_out", default=None)  # names by values
+# A shorter secret is recognised where it is the whole text: as a part of one it would be found everywhere.
+_TELLING_LENGTH = 8
 
 
 @register("fermata/secret-ref")
@@ -26,13 +31,30 @@ class SecretRef:
             raise ValueError("a secret's name has letters, digits and ._-, and begins with a letter")
 
 
+@contextmanager
+def keeping_secrets_out() -> Iterator[None]:
+    """From each `keep_out` until the end of this, that secret is refused, or redacted, as any credential is."""
+    token = _kept_out.set({})
+    try:
+        yield
+    finally:
+        _kept_out.reset(token)
+
+
+def keep_out(name: str, value: str) -> None:
+    """Refuse `value`, the secret `name`, wherever it is to be saved. Outside of `keeping_secrets_out` this is void."""
+    known = _kept_out.get()
+    if known is not None:
+        known[value.encode(errors="surrogatepass")] = name
+
+
 def packed_to_save(walk: Walk, value: object, place: Place, depth: int = 0) -> bytes:
     """`value` as msgpack, if there is no credential in it. Raises Unencodable, HoldsCredential."""
     data = walk.packed(value, place, depth)
     name = place[1] if isinstance(place[1], str) else ""
-    if may_hold_one(data) or is_secret_name(name):
+    if may_hold_one(data) or is_secret_name(name) or any(secret in data for secret in _kept_out.get() or ()):
         for where, nearest, text in _texts(value, place, name):
-            rule = find(text, nearest)
+            rule = find(text, nearest) or next((f"the secret {name}" for _, name in _secrets_in(text)), None)
             if rule is not None:
                 raise HoldsCredential(render(where), rule)
     return data
@@ -41,7 +63,7 @@ def packed_to_save(walk: Walk, value: object, place: Place, depth: int = 0) -> b
 def redact(value: Any, name: str = "") -> Any:
     """A copy of `value` in which `[redacted: rule]` stands for each credential. `name` is the key it goes by."""
     if type(value) is str:
-        return redacted(value, name)
+        return redacted(_without_secrets(value.encode(errors="surrogatepass")).decode(errors="surrogatepass"), name)
     if isinstance(value, dict):
         return {redact(key): redact(item, key if type(key) is str else "") for key, item in value.items()}
     if isinstance(value, list):
@@ -49,11 +71,23 @@ def redact(value: Any, name: str = "") -> Any:
     if type(value) in (tuple, set, frozenset):
         return type(value)(redact(item, name) for item in value)
     if type(value) is bytes:
-        return redacted(value.decode("latin-1"), name).encode("latin-1")
+        return redacted(_without_secrets(value).decode("latin-1"), name).encode("latin-1")
     entry = entry_of(type(value))
     if entry is None or isinstance(entry, EnumClass):
         return value
     return entry.restore({field: redact(item, field) for field, item in entry.content(value).items()})
+
+
+def _secrets_in(text: bytes) -> Iterator[tuple[bytes, str]]:
+    for secret, name in (_kept_out.get() or {}).items():
+        if secret == text or (len(secret) >= _TELLING_LENGTH and secret in text):
+            yield secret, name
+
+
+def _without_secrets(text: bytes) -> bytes:
+    for secret, name in _secrets_in(text):
+        text = text.replace(secret, f"[redacted: the secret {name}]".encode())
+    return text
 
 
 def _texts(value: Any, place: Place, name: str) -> Iterator[tuple[Place, str, bytes]]:

@@ -18,7 +18,8 @@ from checkpoints.store import encode_item
 from runs.engine.connection import database_time, engine_connection, reconnect
 from runs.engine.effects import Performer, Permission
 from runs.engine.gates import Gates, Opener, Question
-from runs.engine.signals import Signal
+from runs.engine.secrets import SecretMissing, secret
+from runs.engine.signals import Signal, Unrehydratable
 from runs.engine.tools import NotPerformed, Tool, tool
 from runs.engine.turn import AuthorError, Turn
 
@@ -191,6 +192,21 @@ class RunContext:
         """A UUID of this run, turn and key: the same again when the phase is tried again."""
         self._check()
         return uuid5(self.id, f"{self._turn.number}/{self._turn.phase}/{key}")
+
+    # --- secrets ---------------------------------------------------------------------------------------------
+
+    def secret(self, name: str | codec.SecretRef) -> str:
+        """The value of a secret, had anew at each resume; where it would be saved, that is refused.
+
+        Without it the run is blocked, and goes on once the deployment has it. Raises ValueError for no secret's name.
+        """
+        with self._working():
+            try:
+                return secret(name)
+            except SecretMissing as error:
+                raise Unrehydratable(str(error)) from error
+            except NotPerformed as error:
+                raise self._performer.later("a secret", error) from error
 
     # --- the end ---------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -117,7 +118,7 @@ class Performer:
             keep(StepState.FAILED, body)
             raise decode_failure(body) from failure
         except NotPerformed as error:
-            raise (_given_up(error) if self._last_try else self._try_later(key, str(error))) from error
+            raise self.later(key, error) from error
         except Exception as error:
             # Nothing is recorded: an operator's retry reads again.
             kind = "unsaveable" if isinstance(error, Unencodable) else "error"
@@ -216,6 +217,10 @@ class Performer:
 
     # --- later, or in doubt ----------------------------------------------------------------------------------
 
+    def later(self, key: str, error: NotPerformed) -> StepFailed | Parked:
+        """What to raise where nothing was done and nothing is recorded: the run waits, or else the try was the last."""
+        return _given_up(error) if self._last_try else self._try_later(key, str(error))
+
     @property
     def _last_try(self) -> bool:
         return self.failures + 1 >= settings.FERMATA_MAX_FAILURES
@@ -238,7 +243,8 @@ class Performer:
 
         Keyed calls are sent again; probes ask after the deadline; about the others a person is asked.
         """
-        log.warning("run %s: %s raised in step %s", self.own.run_id, tool.name, intent.key, exc_info=error)
+        story = storable("".join(traceback.format_exception(error)))
+        log.warning("run %s: %s raised in step %s\n%s", self.own.run_id, tool.name, intent.key, story)
         if tool.effect == "keyed" and not self._last_try:
             return self._try_later(intent.key, f"{type(error).__name__}: {error}")
         now = self._now()

@@ -98,7 +98,7 @@ def execute(run_id: UUID, *, worker: str) -> bool:
     if claim is None:
         return False
     own = Ownership(connection=connection, run_id=run_id, epoch=claim.epoch, head_seq=claim.head_seq, build=build())
-    with heartbeat.watching(own):
+    with heartbeat.watching(own), codec.keeping_secrets_out():
         try:
             _work(own, claim)
         except Parked:
@@ -130,9 +130,10 @@ def _work(own: Ownership, claim: Claim) -> None:
         own.leave(status=RunStatus.BLOCKED.value, detail=str(signal))
     except Unrehydratable as signal:
         own.leave(status=RunStatus.BLOCKED.value, detail=f"cannot rehydrate: {signal}")
-    except Exception as error:
-        log.exception("run %s failed", own.run_id)
-        finish(own, Ending.failed(type(error).__qualname__, str(error), traceback.format_exc()))
+    except Exception as error:  # noqa: BLE001 - whatever a phase raises ends its run
+        ending = Ending.failed(type(error).__qualname__, str(error), traceback.format_exc())
+        log.error("run %s failed\n%s", own.run_id, ending.traceback)
+        finish(own, ending)
 
 
 def _rehydrate(own: Ownership, claim: Claim) -> Slice:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from checkpoints.codec import SecretRef, decode, encode, freeze, redact
+from checkpoints.codec import SecretRef, decode, encode, freeze, keep_out, keeping_secrets_out, redact
 from checkpoints.errors import HoldsCredential, Unencodable
 from tests.checkpoints.classes import Line, Point
 from tests.checkpoints.credentials.samples import HARMLESS, SAMPLES, letters
@@ -71,3 +71,32 @@ def test_a_redacted_value_can_be_saved():
     assert shown["count"] == 3
     assert value["content"].endswith(f"{TOKEN}.")
     assert redact(freeze({"a": [TOKEN]})) == {"a": ["[redacted: github-token]"]}
+
+
+def test_a_secret_that_was_handed_out_is_refused_anywhere():
+    with keeping_secrets_out():
+        keep_out("DB_PASSWORD", "correct horse")
+        for value in ({"a": ["so: correct horse!"]}, {"a": [b"correct horse"]}, {"a": [{"correct horse": 1}]}):
+            with pytest.raises(HoldsCredential) as caught:
+                encode(value)
+            assert caught.value.path.startswith("state.a[0]")
+            assert caught.value.rule == "the secret DB_PASSWORD"
+            assert "correct horse" not in str(caught.value)
+        assert redact({"a": "so: correct horse!"}) == {"a": "so: [redacted: the secret DB_PASSWORD]!"}
+        assert redact(b"\xffcorrect horse") == b"\xff[redacted: the secret DB_PASSWORD]"
+        assert decode(encode({"a": "correct mule"})) == {"a": "correct mule"}
+    assert decode(encode({"a": "correct horse"})) == {"a": "correct horse"}
+
+
+def test_a_short_secret_is_refused_only_as_a_whole_text():
+    with keeping_secrets_out():
+        keep_out("PIN", "1234")
+        assert decode(encode({"order": "A-12345"})) == {"order": "A-12345"}
+        with pytest.raises(HoldsCredential):
+            encode({"order": "1234"})
+        assert redact(["A-12345", "1234"]) == ["A-12345", "[redacted: the secret PIN]"]
+
+
+def test_outside_nothing_is_kept_out():
+    keep_out("PIN", "1234")
+    assert decode(encode("1234")) == "1234"
