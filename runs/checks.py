@@ -4,6 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
+from django.utils.module_loading import import_string
 
 # A time limit raises an ordinary exception in the middle of a phase, or kills a worker that is at work; a late
 # acknowledgement makes the broker deliver a long run again.
@@ -22,3 +23,12 @@ def celery_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         for number, (name, why) in enumerate(REFUSED.items(), 1)
         if getattr(settings, name, None)
     ]
+
+
+@register()
+def secrets_provider(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    try:
+        import_string(settings.FERMATA_SECRETS)
+    except ImportError as error:
+        return [Error(f"FERMATA_SECRETS must be the dotted path of a function: {error}", id="runs.E010")]
+    return []
