@@ -2,20 +2,21 @@
 
 from django.urls import path
 
-from approvals import views
+from approvals.views import alike, cards
 
 urlpatterns = [
-    path("", views.inbox, name="inbox"),
-    path("inbox/news/", views.inbox_news, name="inbox-news"),
-    path("approvals/<uuid:approval_id>/", views.approval_page, name="approval"),
-    path("approvals/<uuid:approval_id>/row/", views.approval_row, name="approval-row"),
-    path("approvals/<uuid:approval_id>/progress/", views.approval_progress, name="approval-progress"),
-    path("approvals/<uuid:approval_id>/vote/", views.approval_vote, name="approval-vote"),
-    path("approvals/<uuid:approval_id>/resolve/", views.approval_resolve, name="approval-resolve"),
-    path("approvals/<uuid:approval_id>/undo/", views.approval_undo, name="approval-undo"),
-    path("approvals/<uuid:approval_id>/revoke/", views.approval_revoke, name="approval-revoke"),
-    path("approvals/<uuid:approval_id>/settle/", views.approval_settle, name="approval-settle"),
-    path("approvals/<uuid:approval_id>/reveal/", views.approval_reveal, name="approval-reveal"),
-    path("approvals/<uuid:approval_id>/claim/", views.approval_claim, name="approval-claim"),
-    path("approvals/<uuid:approval_id>/release/", views.approval_release, name="approval-release"),
+    path("", cards.inbox, name="inbox"),
+    path("inbox/news/", cards.inbox_news, name="inbox-news"),
+    path("approvals/<uuid:approval_id>/", cards.approval_page, name="approval"),
+    path("approvals/<uuid:approval_id>/row/", cards.approval_row, name="approval-row"),
+    path("approvals/<uuid:approval_id>/progress/", cards.approval_progress, name="approval-progress"),
+    path("approvals/<uuid:approval_id>/vote/", cards.approval_vote, name="approval-vote"),
+    path("approvals/<uuid:approval_id>/resolve/", cards.approval_resolve, name="approval-resolve"),
+    path("approvals/<uuid:approval_id>/undo/", cards.approval_undo, name="approval-undo"),
+    path("approvals/<uuid:approval_id>/revoke/", cards.approval_revoke, name="approval-revoke"),
+    path("approvals/<uuid:approval_id>/settle/", cards.approval_settle, name="approval-settle"),
+    path("approvals/<uuid:approval_id>/reveal/", cards.approval_reveal, name="approval-reveal"),
+    path("approvals/<uuid:approval_id>/alike/", alike.alike, name="approval-alike"),
+    path("approvals/<uuid:approval_id>/claim/", cards.approval_claim, name="approval-claim"),
+    path("approvals/<uuid:approval_id>/release/", cards.approval_release, name="approval-release"),
 ]

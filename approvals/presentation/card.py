@@ -19,7 +19,7 @@ from approvals.presentation.markdown import agent_words
 from approvals.presentation.oddities import texts_of
 from approvals.presentation.progress import Progress, progress
 from approvals.presentation.run_so_far import RunSoFar, run_so_far
-from approvals.queries.around import decided_in_run, similar_decided
+from approvals.queries.around import alike, decided_in_run, similar_decided
 from approvals.states import ApprovalKind, Verdict
 from runs.clock import database_now
 from runs.presentation import text
@@ -56,6 +56,7 @@ class Card:
     why_not: str
     may_undo: bool
     may_revoke: bool
+    alike: int
     claim: ClaimLine
     progress: Progress | None
     doubt: Doubt | None
@@ -130,6 +131,7 @@ def build_card(approval: Approval, viewer: User, *, revealed: bool = False) -> C
         eligibility=policy.right_to_vote(electorate, viewer) if approval.is_open else "",
         why_not=why_not,
         may_undo=mine is not None and approval.is_open,
+        alike=len(alike(approval, viewer=Person(viewer), limit=PAST_SHOWN)) - 1 if not why_not and shown is None else 0,
         may_revoke=shown is not None and shown.is_revocable and _may_revoke(approval, electorate, viewer),
         claim=claim_line(approval, viewer, may_vote=not why_not),
         progress=shown,

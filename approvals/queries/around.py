@@ -1,11 +1,13 @@
-"""What a reviewer wants to see beside a card: other decisions of the same run, and decisions about the same tool."""
+"""What a reviewer wants to see beside a card: cards just like it, and what was decided in its run and like it."""
 
 from django.db.models import QuerySet
 
 from approvals.models import Approval
+from approvals.policies import Requirements
+from approvals.queries.tabs import Tab, in_tab
 from approvals.queries.visibility import visible_to
-from approvals.states import OPEN, ApprovalStatus
-from runs.principals import Principal
+from approvals.states import OPEN, ApprovalKind, ApprovalStatus, Risk
+from runs.principals import Person, Principal
 
 _SETTLED_BY_PEOPLE = (
     ApprovalStatus.APPROVED,
@@ -13,6 +15,25 @@ _SETTLED_BY_PEOPLE = (
     ApprovalStatus.REJECTED,
     ApprovalStatus.RESPONDED,
 )
+
+
+def alike(approval: Approval, *, viewer: Person, limit: int) -> list[Approval]:
+    """The cards that the viewer may decide together with this one, which is the first of them: the same agent's calls
+    of the same tool, under the very same requirements. Empty where that is not open to anybody: high risk, or when each
+    decision must be confirmed."""
+    theirs = [card for tab in (Tab.MINE, Tab.UNCLAIMED) for card in like(approval, in_tab(viewer, tab))[:limit]]
+    theirs.sort(key=lambda card: (card != approval, card.created_at))
+    return theirs[:limit] if theirs[:1] == [approval] else []
+
+
+def like(approval: Approval, approvals: QuerySet[Approval]) -> QuerySet[Approval]:
+    """Those of `approvals` that may be decided together with this one."""
+    requirements = Requirements.from_text(approval.requirements)
+    if approval.kind != ApprovalKind.ACTION or requirements.risk == Risk.HIGH or requirements.reauthentication:
+        return approvals.none()
+    return approvals.filter(
+        kind=approval.kind, agent=approval.agent_id, tool=approval.tool, requirements=approval.requirements
+    )
 
 
 def decided_in_run(approval: Approval, *, viewer: Principal, limit: int) -> list[Approval]:

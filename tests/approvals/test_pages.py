@@ -240,3 +240,38 @@ def test_a_masked_argument_survives_an_edit_of_another(agent: Agent, reviewer: U
     card = opened(agent, args={"order": "A-7", "key": KEY})
     browser(reviewer).post(f"/approvals/{card.pk}/vote/", ballot(card, "edit", **{"arg.order": "A-8"}))
     assert canonical.parse(Approval.objects.get(pk=card.pk).args) == {"order": "A-8", "key": KEY}
+
+
+def test_several_at_once_each_with_its_own_digest_and_result(agent: Agent, person: Callable[..., User]) -> None:
+    me, other = person("me"), person("other")
+    first, second, third = (opened(agent, args={"order": f"A-{n}"}, title=f"Refund A-{n}") for n in range(3))
+    odd = opened(agent, args={"order": "A\u200b-9"}, title="Refund an odd one")
+    opened(agent, tool="coupon", title="Another tool")
+    opened(agent, risk="high", title="A grave one")
+    client = browser(me)
+    assert "and 3 more like it" in client.get(f"/approvals/{first.pk}/").content.decode()
+    page = client.get(f"/approvals/{first.pk}/alike/").content.decode()
+    for title, is_there in (("Refund A-2", True), ("odd one", True), ("Another tool", False), ("A grave one", False)):
+        assert (title in page) == is_there, title
+    cast(second, other)
+    posted = {
+        "verdict": "approve",
+        "card": [str(card.pk) for card in (first, second, third)],
+        f"review.{first.pk}": first.review,
+        f"review.{second.pk}": second.review,
+        f"review.{third.pk}": odd.review,
+    }
+    result = client.post(f"/approvals/{first.pk}/alike/", posted).content.decode()
+    assert "Already approved by other" in result
+    assert "This card has changed" in result
+    statuses = Approval.objects.in_bulk([first.pk, second.pk, third.pk])
+    assert statuses[first.pk].status == ApprovalStatus.HELD
+    assert statuses[third.pk].status == ApprovalStatus.PENDING
+    assert client.post(f"/approvals/{third.pk}/alike/", {"verdict": "approve"}).status_code == 400
+
+
+def test_high_risk_is_never_decided_in_bulk(agent: Agent, reviewer: User) -> None:
+    card, _ = opened(agent, risk="high"), opened(agent, risk="high")
+    client = browser(reviewer)
+    assert "more like it" not in client.get(f"/approvals/{card.pk}/").content.decode()
+    assert "Nothing to decide together" in client.get(f"/approvals/{card.pk}/alike/").content.decode()

@@ -1,0 +1,1 @@
+"""The inbox, its cards, and several cards at once."""
