@@ -16,4 +16,5 @@ django: Any = get_wsgi_application()
 from fermata.live.router import Router  # noqa: E402  it needs the models, which that call made ready
 
 threads: Any = WSGIMiddleware(django, workers=settings.FERMATA_WEB_THREADS)
-application = Router(threads)
+aside: Any = WSGIMiddleware(django, workers=1)  # for health: it answers also when every other thread is stuck
+application = Router(threads, aside)

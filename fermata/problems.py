@@ -1,6 +1,5 @@
 """Errors as RFC 9457 problems: the only place that says which exception is which HTTP status."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +19,7 @@ from runs.idempotency import IdempotencyConflict
 from runs.paging import InvalidQuery
 from runs.parsers import BodyTooLarge
 from runs.services.external import ClaimedElsewhere
-from runs.strictjson import NotStrictJSON, escape
+from runs.strictjson import NotStrictJSON, escape, pointer
 
 CONTENT_TYPE = "application/problem+json"
 RETRY_AFTER = 2
@@ -31,6 +30,7 @@ DOMAIN: tuple[tuple[type[Exception], int, str], ...] = (
     (RequestDataTooBig, 413, "request_too_large"),
     (BodyTooLarge, 413, "request_too_large"),
     (checkpoints.SnapshotTooLarge, 413, "snapshot_too_large"),
+    (checkpoints.HoldsCredential, 400, "holds_credential"),
     (checkpoints.Unencodable, 400, "unencodable"),
     (checkpoints.NotFound, 404, "not_found"),
     (checkpoints.Unreadable, 409, "unreadable"),
@@ -44,6 +44,7 @@ DOMAIN: tuple[tuple[type[Exception], int, str], ...] = (
     (ClaimedElsewhere, 409, "claimed_elsewhere"),
     (runs.UnknownWorkflow, 400, "unknown_workflow"),
     (runs.UnknownPhase, 400, "unknown_phase"),
+    (runs.CredentialPosted, 400, "holds_credential"),
     (runs.InvalidInput, 400, "invalid_input"),
     (approvals.NotVisible, 404, "not_found"),
     (approvals.NotEligible, 403, "not_eligible"),
@@ -116,7 +117,8 @@ class ProblemFormatter(ExceptionFormatter):
         if isinstance(exc, DomainProblem):
             errors = {"errors": list(exc.findings)} if exc.findings else {}
             return problem(exc.status_code, code=str(detail.code), detail=str(detail), **exc.facts, **errors)
-        return problem(exc.status_code, code=str(detail.code or exc.default_code), detail=str(detail))
+        code = "internal_error" if exc.status_code == 500 else str(detail.code or exc.default_code)
+        return problem(exc.status_code, code=code, detail=str(detail))
 
 
 def problem(status: int, *, code: str, detail: str, **members: Any) -> dict[str, Any]:
@@ -154,17 +156,7 @@ def _findings(error: Exception) -> Iterator[dict[str, str]]:
         for field, message in error.errors:
             yield {"pointer": f"#/{field}", "detail": _sentence(message), "code": "invalid"}
     elif isinstance(error, runs.InvalidInput | checkpoints.Unencodable):
-        yield {"pointer": f"#{_pointer(error.path)}", "detail": _sentence(error.reason), "code": "invalid"}
-
-
-_STEP = re.compile(r"""\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|\.?([^.\[\]]+)|(.)""", re.DOTALL)
-
-
-def _pointer(path: str) -> str:
-    """A path as the codec writes it (`state.order.items[3]["a b"]`) as a JSON pointer. A pointer stays as it is."""
-    if path.startswith("/"):
-        return path
-    return "".join(f"/{escape(next(filter(None, step.groups()), ''))}" for step in _STEP.finditer(path))
+        yield {"pointer": f"#{pointer(error.path)}", "detail": _sentence(error.reason), "code": "invalid"}
 
 
 def _flat(detail: Any, place: str, name: str) -> Iterator[dict[str, str]]:

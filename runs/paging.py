@@ -76,7 +76,8 @@ def page(
     limit = query.validated_data["limit"]
     if cursor := query.validated_data.get("cursor"):
         at, key = cursor
-        rows = rows.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=key))
+        # The first condition says nothing new, and lets PostgreSQL begin in the index where the last page ended.
+        rows = rows.filter(created_at__lte=at).filter(Q(created_at__lt=at) | Q(pk__lt=key))
     found = list(rows.order_by("-created_at", "-pk")[: limit + 1])
     following = None
     if len(found) > limit:

@@ -18,9 +18,6 @@ class Person:
         """As the audit trail names it."""
         return f"person:{self.user.pk}"
 
-    def __str__(self) -> str:
-        return self.user.get_full_name() or self.user.get_username()
-
 
 @dataclass(frozen=True)
 class AgentPrincipal:
@@ -39,9 +36,6 @@ class AgentPrincipal:
         """Whether the key has `scope`; `workflow:*` stands for every `workflow:NAME`."""
         family, _, name = scope.partition(":")
         return scope in self.key.scopes or (family == "workflow" and bool(name) and "workflow:*" in self.key.scopes)
-
-    def __str__(self) -> str:
-        return self.agent.name
 
 
 Principal = Person | AgentPrincipal

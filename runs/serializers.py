@@ -4,16 +4,18 @@ from typing import Any
 
 from django.conf import settings
 from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from checkpoints import codec
+from checkpoints.errors import Unreadable
 from checkpoints.models import Checkpoint
 from runs.fields import Anything, Choice, Flag, Moment, Object, Strict, Text, Whole
 from runs.models import Agent, Run
 from runs.paging import ListQuery
 from runs.services.external import ExternalClaim
-from runs.states import RunKind, RunStatus
+from runs.states import ResumeMode, RunKind, RunStatus
 
 LONGEST_TITLE = 200
 
@@ -91,8 +93,16 @@ class RunDetailSerializer(RunSerializer):
     class Meta(RunSerializer.Meta):
         fields = (*RunSerializer.Meta.fields, "result", "error")
 
+    @extend_schema_field(OpenApiTypes.ANY)
     def get_result(self, run: Run) -> Any:
-        return codec.to_jsonable(codec.decode(bytes(run.result), what="result")) if run.result is not None else None
+        if run.result is None:
+            return None
+        try:
+            result = codec.decode(bytes(run.result), what="result")
+        except Unreadable as error:
+            return {"py/unreadable": str(error)}
+        # What an agent reported is JSON already: to mark it as Python's would change it.
+        return result if run.resume_mode == ResumeMode.POLL else codec.to_jsonable(result)
 
     @extend_schema_field(RunError(allow_null=True))
     def get_error(self, run: Run) -> Any:

@@ -10,12 +10,15 @@ from fermata.live.bodies import with_length
 from fermata.live.hub import Hub
 from fermata.live.messages import App, Receive, Scope, Send
 
+HEALTH = frozenset({"/livez", "/readyz"})
+
 
 class Router:
-    """The ASGI application. `django` answers everything that does not wait."""
+    """The ASGI application. `django` answers everything that does not wait, `aside` what is asked about health."""
 
-    def __init__(self, django: App) -> None:
+    def __init__(self, django: App, aside: App) -> None:
         self._django = django
+        self._aside = aside
         self._hub = Hub()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -23,6 +26,8 @@ class Router:
             await self._lifespan(receive, send)
         elif scope["type"] != "http":
             await self._django(scope, receive, send)
+        elif scope["path"] in HEALTH:
+            await self._aside(scope, receive, send)
         elif scope["path"] == events.PATH and scope["method"] == "GET":
             await events.serve(self._django, self._hub, scope, receive, send)
         elif poll := longpoll.wanted(scope):

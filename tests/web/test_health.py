@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
@@ -104,8 +105,13 @@ def test_an_outage_of_the_database_is_a_503_and_heals(
     for answer in (reply, page):
         assert b"Traceback" not in answer.body
         assert b"psycopg" not in answer.body
-    assert web.ask("GET", "/readyz").json()["database"] != "ok"
-    assert web.ask("GET", "/livez").status == 200
+    with ThreadPoolExecutor(40) as threads:  # more than there are threads to wait for the database
+        stuck = [threads.submit(web.ask, "GET", "/api/v1/runs", Authorization=key) for _ in range(40)]
+        started = time.monotonic()
+        assert web.ask("GET", "/readyz").json()["database"] != "ok"
+        assert web.ask("GET", "/livez").status == 200
+        assert time.monotonic() - started < 3
+        assert {each.result().status for each in stuck} == {503}
 
     database.open()
     until(lambda: web.ask("GET", "/api/v1/runs", Authorization=key).status == 200, what="an answer after the outage")
