@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -47,6 +48,28 @@ def own_broker(url: str) -> str:
     if parts.scheme == "redis":
         return urlunsplit(parts._replace(path=f"/{number}"))
     return url
+
+
+SERVICES = {"PostgreSQL": 5432, "Redis": 6379, "RabbitMQ": 5672}
+
+
+def missing_services() -> list[str]:
+    """Those of this machine's services that nobody answers for."""
+    missing = []
+    for name, port in SERVICES.items():
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=2).close()
+        except OSError:
+            missing.append(name)
+    return missing
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("services") and (missing := missing_services()):
+        reason = f"not on this machine: {', '.join(missing)}"
+        if os.environ.get("FERMATA_REQUIRE_SERVICES"):
+            pytest.fail(reason)
+        pytest.skip(reason)
 
 
 @pytest.fixture(scope="session", autouse=True)
