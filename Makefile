@@ -15,12 +15,13 @@ DEPLOYED := FERMATA_BASE_URL=https://fermata.example \
 	CELERY_BROKER_URL=amqps://fermata@broker.example//
 
 .DEFAULT_GOAL := help
-.PHONY: help up stop test check lint types layers templates deployment migrations
+.PHONY: help up stop test bench check lint types layers templates deployment migrations
 
 help:
 	@echo "make up      run Fermata at http://127.0.0.1:8000 (PORT), in the foreground; Ctrl-C stops it"
 	@echo "make stop    stop it, also what a kill has left of it"
 	@echo "make test    run the tests; ARGS=\"-k word\" goes to pytest"
+	@echo "make bench   measure Fermata beside its peers and write benchmarks/RESULTS.md; QUICK=1 takes three minutes"
 	@echo "make check   lint, types, layers, templates, deployment settings, migrations"
 	@echo ""
 	@echo "FERMATA_HOME (.fermata) is where the embedded PostgreSQL and Valkey keep their data;"
@@ -34,6 +35,16 @@ stop:
 
 test:
 	@$(DEV) $(LAUNCHER) run-with-services -- .venv/bin/python -m pytest $(ARGS)
+
+bench: .venv-bench/installed
+	@$(RUN) $(LAUNCHER) run-with-services -- .venv-bench/bin/python -m benchmarks
+
+# The peers' dependencies stay out of Fermata's own environment.
+.venv-bench/installed: requirements.txt requirements-bench.txt
+	@$(RUN) -m venv --clear .venv-bench
+	@echo "Installing the peers (a minute or so)"
+	@.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -r requirements-bench.txt
+	@touch $@
 
 check: lint types layers templates deployment migrations
 

@@ -1,0 +1,1 @@
+"""Fermata beside its peers: the same work, on the same server, in the same run."""

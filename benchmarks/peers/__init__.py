@@ -1,0 +1,4 @@
+"""One module per peer, each with the functions that `benchmarks.measure` may call in a process of its own.
+
+They share names and results: `steps`, `growth`, `parked`, `resume`, `wake`, `twice`.
+"""
