@@ -2,18 +2,18 @@
 
 from django.urls import path
 
-from runs import api
+from runs.api import operating, outside, reading
 
 urlpatterns = [
-    path("runs", api.RunsView.as_view(), name="api-runs"),
-    path("runs/<uuid:run_id>", api.RunView.as_view(), name="api-run"),
-    path("runs/<uuid:run_id>/snapshot", api.SnapshotView.as_view(), name="api-run-snapshot"),
-    path("runs/<uuid:run_id>/checkpoints", api.CheckpointsView.as_view(), name="api-run-checkpoints"),
-    path("runs/<uuid:run_id>/timeline", api.TimelineView.as_view(), name="api-run-timeline"),
-    path("runs/<uuid:run_id>/cancel", api.CancelView.as_view(), name="api-run-cancel"),
-    path("runs/<uuid:run_id>/retry", api.RetryView.as_view(), name="api-run-retry"),
-    path("runs/<uuid:run_id>/fork", api.ForkView.as_view(), name="api-run-fork"),
-    path("runs/<uuid:run_id>/events/<str:name>", api.EventView.as_view(), name="api-run-event"),
-    path("runs/<uuid:run_id>/claim", api.ClaimView.as_view(), name="api-run-claim"),
-    path("runs/<uuid:run_id>/finish", api.FinishView.as_view(), name="api-run-finish"),
+    path("runs", reading.RunsView.as_view(), name="api-runs"),
+    path("runs/<uuid:run_id>", reading.RunView.as_view(), name="api-run"),
+    path("runs/<uuid:run_id>/snapshot", reading.SnapshotView.as_view(), name="api-run-snapshot"),
+    path("runs/<uuid:run_id>/checkpoints", reading.CheckpointsView.as_view(), name="api-run-checkpoints"),
+    path("runs/<uuid:run_id>/timeline", reading.TimelineView.as_view(), name="api-run-timeline"),
+    path("runs/<uuid:run_id>/cancel", operating.CancelView.as_view(), name="api-run-cancel"),
+    path("runs/<uuid:run_id>/retry", operating.RetryView.as_view(), name="api-run-retry"),
+    path("runs/<uuid:run_id>/fork", operating.ForkView.as_view(), name="api-run-fork"),
+    path("runs/<uuid:run_id>/events/<str:name>", outside.EventView.as_view(), name="api-run-event"),
+    path("runs/<uuid:run_id>/claim", outside.ClaimView.as_view(), name="api-run-claim"),
+    path("runs/<uuid:run_id>/finish", outside.FinishView.as_view(), name="api-run-finish"),
 ]

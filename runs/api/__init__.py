@@ -1,0 +1,1 @@
+"""Runs over HTTP: parse, call one service or query, answer."""
