@@ -13,6 +13,7 @@ from approvals.models import Approval
 from approvals.policies import Requirements
 from approvals.presentation.oddities import texts_of
 from approvals.queries.queue import COUNTED, choices, count, matching, page
+from approvals.queries.standing import standing_of
 from approvals.queries.tabs import Tab, in_tab
 from approvals.states import Risk
 from runs.presentation.text import escaped, warnings
@@ -61,11 +62,12 @@ class RowLine:
 def read_inbox(address: QueryDict, person: Person, *, beside: Approval | None = None) -> dict[str, Any]:
     """What the inbox's templates need, for the queue that the page's address names. `beside` is the open card's."""
     filters = read_filters(address)
+    standing = standing_of(person.user)
     counts: dict[Tab, int] = {
-        tab: count(matching(in_tab(person, tab), **filters.chosen)) for tab in Tab if tab is not Tab.HISTORY
+        tab: count(matching(in_tab(standing, tab), **filters.chosen)) for tab in Tab if tab is not Tab.HISTORY
     }
     tab = read_tab(address) or next((tab for tab in counts if counts[tab]), Tab.UNCLAIMED)
-    cards = matching(in_tab(person, tab), **filters.chosen)
+    cards = matching(in_tab(standing, tab), **filters.chosen)
     rows, place = page(cards, settled=tab is Tab.HISTORY, after=address.get("after", ""), size=PAGE)
     tabs = [_tab_line(each, filters, counts.get(each), is_current=each is tab) for each in Tab]
     since = _moment(address.get("since", ""))
@@ -76,7 +78,7 @@ def read_inbox(address: QueryDict, person: Person, *, beside: Approval | None = 
         "next_card": next((row for row in rows if row.is_open and row != beside), None),
         "query": filters.query(tab),
         "filters": filters,
-        "filter_choices": _choices(filters, *choices(person)),
+        "filter_choices": _choices(filters, *choices(standing)),
         "is_filtered": bool(filters.chosen),
         "next_query": filters.query(tab, after=place) if place else "",
         "since": timezone.now().isoformat(),

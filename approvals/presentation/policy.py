@@ -44,8 +44,13 @@ def name_of(person: User) -> str:
 
 
 def seat_lines(requirements: Requirements, tally: Tally) -> list[SeatLine]:
+    """One line for each set of pools: of what several policies ask of the same people, the most includes the rest."""
     missing = {(seat.policy, seat.pools): seat.count for seat in tally.missing}
-    lines = [_line(seat, missing.get((seat.policy, seat.pools), 0)) for seat in requirements.seats]
+    most: dict[tuple[str, ...], Seat] = {}
+    for seat in requirements.seats:
+        if seat.pools not in most or most[seat.pools].count < seat.count:
+            most[seat.pools] = seat
+    lines = [_line(seat, missing.get((seat.policy, seat.pools), 0)) for seat in most.values()]
     if requirements.approvers > max((seat.count for seat in requirements.seats), default=0):
         taken = requirements.approvers - tally.more
         lines.append(_seat("different people in all", requirements.approvers, taken))

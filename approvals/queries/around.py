@@ -4,6 +4,7 @@ from django.db.models import QuerySet
 
 from approvals.models import Approval
 from approvals.policies import Requirements
+from approvals.queries.standing import standing_of
 from approvals.queries.tabs import Tab, in_tab
 from approvals.queries.visibility import visible_to
 from approvals.states import OPEN, ApprovalKind, ApprovalStatus, Risk
@@ -21,7 +22,8 @@ def alike(approval: Approval, *, viewer: Person, limit: int) -> list[Approval]:
     """The cards that the viewer may decide together with this one, which is the first of them: the same agent's calls
     of the same tool, under the very same requirements. Empty where that is not open to anybody: high risk, or when each
     decision must be confirmed."""
-    theirs = [card for tab in (Tab.MINE, Tab.UNCLAIMED) for card in like(approval, in_tab(viewer, tab))[:limit]]
+    standing = standing_of(viewer.user)
+    theirs = [card for tab in (Tab.MINE, Tab.UNCLAIMED) for card in like(approval, in_tab(standing, tab))[:limit]]
     theirs.sort(key=lambda card: (card != approval, card.created_at))
     return theirs[:limit] if theirs[:1] == [approval] else []
 

@@ -9,10 +9,9 @@ from django.db.models import F, Prefetch, Q, QuerySet
 
 from approvals.models import Approval, Vote
 from approvals.queries.distinct import tools_of
-from approvals.queries.standing import standing_of
+from approvals.queries.standing import Standing
 from runs.clock import DatabaseNow
 from runs.models import Agent
-from runs.principals import Person
 
 DUE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
 COUNTED = 1000
@@ -56,9 +55,8 @@ def count(approvals: QuerySet[Approval]) -> int:
     return approvals.order_by()[:COUNTED].count()
 
 
-def choices(person: Person) -> tuple[list[str], list[str]]:
+def choices(standing: Standing) -> tuple[list[str], list[str]]:
     """The names of the agents and of the tools that the person's cards can have."""
-    standing = standing_of(person.user)
     teams = sorted({*standing.teams, *standing.reviews, *standing.outside})
     agents = Agent.objects.filter(team__in=teams).order_by("name").values_list("name", flat=True).distinct()
     return list(agents), tools_of(teams)

@@ -2,22 +2,23 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Q, QuerySet, TextChoices
 
 from approvals.models import Approval
 from approvals.policies.requirements import TEAM, person_pool
 from approvals.queries.distinct import open_pools
-from approvals.queries.standing import Standing, standing_of
+from approvals.queries.standing import Standing
 from approvals.queries.visibility import visible_by
 from approvals.states import OPEN, ApprovalKind
 from runs.clock import DatabaseNow
 from runs.models import Run, RunHead
-from runs.principals import Person
 from runs.states import RunStatus
 
 TROUBLE_SHOWN = timedelta(days=7)
 TROUBLES = 500  # runs in trouble, at most: the newest
+REQUESTED = 5000  # likewise of what one person asked for
 
 
 class Tab(TextChoices):
@@ -28,14 +29,13 @@ class Tab(TextChoices):
     HISTORY = "history", "History"
 
 
-def in_tab(person: Person, tab: Tab) -> QuerySet[Approval]:
-    """The person's cards in `tab`, in no order.
+def in_tab(standing: Standing, tab: Tab) -> QuerySet[Approval]:
+    """The cards in `tab` of the person whose standing it is, in no order.
 
     Mine: theirs to decide, and claimed by them or asked of them by name. Unclaimed: theirs to decide, and nobody is on
     it. Others: open, and not theirs, or not theirs any more. Attention: calls in doubt, and the newest card of each run
     that is blocked or failed lately.
     """
-    standing = standing_of(person.user)
     visible = visible_by(standing)
     if tab is Tab.HISTORY:
         return visible.exclude(status__in=sorted(OPEN))
@@ -43,14 +43,16 @@ def in_tab(person: Person, tab: Tab) -> QuerySet[Approval]:
         in_doubt = Q(kind=ApprovalKind.IN_DOUBT, status__in=sorted(OPEN))
         return visible.filter(in_doubt | Q(pk__in=_newest_of_troubled_runs(visible, standing)))
     waiting = visible.filter(status__in=sorted(OPEN), kind=ApprovalKind.ACTION)
-    me, claimed = [standing.person], Q(claimed_until__gt=DatabaseNow())
+    voted = Q(voted_by__contains=[standing.person])
+    claimed = Q(claimed_by__isnull=False, claimed_until__gt=DatabaseNow())  # the first half is for the planner
     if tab is Tab.OTHERS:
-        elsewhere = Q(voted_by__contains=me) | (claimed & ~Q(claimed_by=person.user)) | _asked_by(standing)
-        return waiting.filter(elsewhere | _without_seat(standing))
-    free = waiting.filter(_seat(standing)).exclude(voted_by__contains=me).exclude(_asked_by(standing))
+        elsewhere = voted | (claimed & ~Q(claimed_by=standing.person)) | Q(pk__in=_asked_for(standing))
+        return waiting.filter(elsewhere | _of_own_agents(standing) | _without_seat(standing))
+    requested = Run.requesters.through.objects.filter(user__in=standing.people).values("run")
+    free = waiting.filter(_seat(standing)).exclude(voted | _of_own_agents(standing)).exclude(run__in=requested)
     wanted = Q(wanted__contains=[person_pool(standing.person)])
     if tab is Tab.MINE:
-        return free.filter((claimed & Q(claimed_by=person.user)) | (wanted & ~claimed))
+        return free.filter((claimed & Q(claimed_by=standing.person)) | (wanted & ~claimed))
     return free.filter(Q(claimed_until__isnull=True) | Q(claimed_until__lte=DatabaseNow())).exclude(wanted)
 
 
@@ -72,14 +74,16 @@ def _without_seat(standing: Standing) -> Q:
     return seatless
 
 
-def _asked_by(standing: Standing) -> Q:
-    """What the person, or somebody for whom they vote, asked for: theirs to see, and not to decide."""
-    asked = Q(run__in=Run.requesters.through.objects.filter(user__in=standing.people).values("run"))
-    if standing.agents:
-        asked |= Q(agent__in=standing.agents)
-    if standing.keys:
-        asked |= Q(run__in=Run.objects.filter(key__in=standing.keys).values("pk"))
-    return asked
+def _of_own_agents(standing: Standing) -> Q:
+    """What came from an agent that the person, or somebody for whom they vote, owns or made a key for."""
+    own = Q(agent__in=standing.agents)
+    return own | Q(run__in=Run.objects.filter(key__in=standing.keys).values("pk")) if standing.keys else own
+
+
+def _asked_for(standing: Standing) -> list[UUID]:
+    """The open cards of the runs that one of them started, retried or forked: the newest, if there are very many."""
+    requested = Approval.objects.filter(run__requesters__in=standing.people, status__in=sorted(OPEN))
+    return list(requested.order_by("-created_at").values_list("pk", flat=True)[:REQUESTED])
 
 
 def _newest_of_troubled_runs(visible: QuerySet[Approval], standing: Standing) -> list[Any]:

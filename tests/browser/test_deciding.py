@@ -13,7 +13,7 @@ from approvals.models import Approval
 from approvals.states import ApprovalStatus
 from runs.models import Agent
 from runs.services.starting import start_run
-from tests.approvals.scenes import gate_answer, opened
+from tests.approvals.scenes import cast, gate_answer, opened, policy
 from tests.browser.conftest import Visitor
 from tests.support.waiting import until
 from tests.support.workers import WorkerFactory
@@ -54,6 +54,24 @@ def test_undo_within_the_hold(visit: Callable[..., Visitor], agent: Agent, ana: 
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("button", name="Approve")).to_be_visible()
     assert Approval.objects.get(pk=card.pk).status == ApprovalStatus.PENDING
+
+
+def test_one_of_two_votes_waits_and_can_be_undone(
+    visit: Callable[..., Visitor], agent: Agent, ana: User, ben: User
+) -> None:
+    policy(agent, "Four eyes", (None, 2))
+    card = opened(agent)
+    page = visit(ana).open(card)
+    page.get_by_role("button", name="Approve").click()
+    expect(page.locator("#bar")).to_contain_text("You approved; it waits for others.")
+    expect(page.locator("#card-policy .seat.taken")).to_have_count(1)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#card-policy .seat.taken")).to_have_count(0)
+    page.get_by_role("button", name="Approve").click()
+    expect(page.locator("#card-policy .seat.taken")).to_have_count(1)
+    cast(card, ben)
+    assert settled(card, ApprovalStatus.APPROVED).decision.decided_by == ben
+    expect(page.locator("#progress")).to_contain_text("by ben")
 
 
 def test_reject_with_a_reason(visit: Callable[..., Visitor], agent: Agent, ana: User) -> None:
