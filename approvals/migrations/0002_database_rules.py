@@ -112,6 +112,15 @@ CREATE TRIGGER approvals_pool_entries AFTER INSERT OR UPDATE OR DELETE ON auth_u
     FOR EACH ROW EXECUTE FUNCTION approvals_keep_pool_entries();
 """
 
+# One bitmap for each place that a search looks into. `icontains` compares in upper case.
+SEARCH = """
+CREATE EXTENSION IF NOT EXISTS pg_trgm;
+CREATE INDEX approvals_search ON approvals_approval USING gin (
+    upper(title) gin_trgm_ops, upper(description) gin_trgm_ops, upper(args) gin_trgm_ops, upper(tool) gin_trgm_ops
+);
+CREATE INDEX approvals_key ON approvals_approval (key);
+"""
+
 
 def catch_all(apps, schema_editor):
     """Until somebody says otherwise, one reviewer of the team decides about everything."""
@@ -156,5 +165,6 @@ class Migration(migrations.Migration):
             DROP FUNCTION approvals_keep_pool_entries();
             """,
         ),
+        migrations.RunSQL(SEARCH, "DROP INDEX approvals_search, approvals_key"),
         migrations.RunPython(catch_all, migrations.RunPython.noop),
     ]

@@ -24,9 +24,9 @@ class Approval(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="approvals", editable=False)
-    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="approvals", editable=False)
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="approvals", editable=False)
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="approvals", editable=False, db_index=False)
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="approvals", editable=False, db_index=False)
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="approvals", editable=False, db_index=False)
     kind = models.CharField(max_length=8, choices=ApprovalKind.choices, default=ApprovalKind.ACTION)
     turn = models.PositiveIntegerField()
     key = models.CharField(max_length=200)
@@ -59,6 +59,9 @@ class Approval(models.Model):
     safe_at = models.DateTimeField(
         null=True, blank=True, help_text="In doubt: from when on it is safe to say that the call did not happen."
     )
+    voted_by = ArrayField(
+        models.BigIntegerField(), default=list, blank=True, help_text="Whose seats votes on the current revision fill."
+    )
     announced_at = models.DateTimeField(null=True, blank=True, help_text="When its reviewers were last told of it.")
     reminded_at = models.DateTimeField(null=True, blank=True)
     automatic = models.ForeignKey(
@@ -82,6 +85,23 @@ class Approval(models.Model):
                 name="approvals_open_by_due",
             ),
             models.Index(
+                fields=("expires_at", "created_at", "id"),
+                condition=Q(status__in=sorted(OPEN)),
+                name="approvals_open_in_order",
+            ),
+            models.Index(
+                fields=("team", "created_at"), condition=Q(status__in=sorted(OPEN)), name="approvals_open_newest"
+            ),
+            models.Index(
+                fields=("team", "pools"), condition=Q(status__in=sorted(OPEN)), name="approvals_open_by_pools"
+            ),
+            models.Index(
+                fields=("team",),
+                condition=Q(status__in=sorted(OPEN), kind=ApprovalKind.IN_DOUBT),
+                name="approvals_in_doubt",
+            ),
+            models.Index(fields=("team", "tool"), name="approvals_of_tool"),
+            models.Index(
                 fields=("team", "-settled_at", "-id"), condition=~Q(status__in=sorted(OPEN)), name="approvals_settled"
             ),
             models.Index(fields=("expires_at",), condition=Q(status=ApprovalStatus.PENDING), name="approvals_due"),
@@ -103,12 +123,16 @@ class Approval(models.Model):
             models.Index(fields=("held_until",), condition=Q(status=ApprovalStatus.HELD), name="approvals_held"),
             models.Index(fields=("claimed_until",), condition=Q(claimed_until__isnull=False), name="approvals_claimed"),
             models.Index(fields=("run", "created_at"), name="approvals_of_run"),
+            models.Index(fields=("agent", "-created_at", "-id"), name="approvals_of_agent"),
+            models.Index(fields=("team", "-created_at", "-id"), name="approvals_of_team"),
             models.Index(fields=("agent",), condition=Q(status__in=sorted(OPEN)), name="approvals_open_of_agent"),
             models.Index(
                 fields=("agent", "tool", "-settled_at"),
                 condition=Q(status=ApprovalStatus.REJECTED),
                 name="approvals_rejected",
             ),
+            GinIndex(fields=("wanted",), condition=Q(status__in=sorted(OPEN)), name="approvals_open_wanted"),
+            GinIndex(fields=("voted_by",), condition=Q(status__in=sorted(OPEN)), name="approvals_open_voted_by"),
             GinIndex(fields=("pools",), condition=Q(status__in=sorted(OPEN)), name="approvals_open_pools"),
         )
         constraints = (

@@ -1,6 +1,6 @@
 """Policies: which apply, what they ask together, and who may vote."""
 
-from approvals.policies.eligibility import Electorate, Tally, describe, electorate, tally
+from approvals.policies.eligibility import Electorate, Tally, describe, electorate, people_of, tally
 from approvals.policies.matching import Asked, Rule, denied_by, required, rules_of, second_approver
 from approvals.policies.requirements import Requirements, Seat, Stage
 
@@ -15,6 +15,7 @@ __all__ = [
     "denied_by",
     "describe",
     "electorate",
+    "people_of",
     "required",
     "rules_of",
     "second_approver",

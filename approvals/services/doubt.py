@@ -12,6 +12,7 @@ from approvals.audit import EventType
 from approvals.errors import NotAllowed, NotEligible, StaleReview, VoteInvalid
 from approvals.models import Approval, Grant
 from approvals.policies import Asked, Requirements
+from approvals.secrecy import credentials_in
 from approvals.services.case import Case
 from approvals.services.deciding import deciding, retry_deadlocks
 from approvals.services.freshness import SYSTEM
@@ -35,11 +36,11 @@ INSERT = """
 INSERT INTO approvals_approval (
     id, team_id, agent_id, run_id, kind, turn, key, generation, status, tool, tool_version, target, revision, args,
     action, review, snapshot_digest, title, description, risk, allowed, args_schema, asked, requirements, pools, wanted,
-    grant_life, created_at, safe_at
+    grant_life, created_at, safe_at, voted_by
 ) VALUES (
     %(id)s, %(team)s, %(agent)s, %(run)s, 'in_doubt', %(turn)s, %(key)s, %(generation)s, 'pending', %(tool)s, '',
     %(target)s, 1, %(args)s, %(action)s, %(review)s, '', %(title)s, '', %(risk)s, %(allowed)s, '{}', %(asked)s,
-    %(requirements)s, %(pools)s, '{}', interval '0', fermata_now(), %(safe_at)s
+    %(requirements)s, %(pools)s, '{}', interval '0', fermata_now(), %(safe_at)s, '{}'
 )
 """
 INSERT_REVISION = """
@@ -259,5 +260,7 @@ def _check_words(case: Case, outcome: Any, message: str) -> None:
             canonical.dumps(value)
         except NotStrictJSON as error:
             errors += [(f"{field}{finding.pointer}", finding.detail) for finding in error.findings]
+        else:
+            errors += [(f"{field}{place}", wrong) for place, wrong in credentials_in(value)]
     if errors:
         raise VoteInvalid(case.approval.pk, errors)

@@ -48,7 +48,7 @@ def count(case: Case, voters: Electorate, *, hold: timedelta, actor: str) -> Non
 
     `voters` holds the rights of everybody who voted; the requirements are those in force now.
     """
-    tally = policies.tally(replace(voters, requirements=case.requirements), case.votes())
+    tally = policies.tally(replace(voters, requirements=case.requirements), case.note_votes())
     reached = _reached(case, tally)
     if reached is None:
         if case.approval.status == ApprovalStatus.HELD:

@@ -17,6 +17,7 @@ from approvals.errors import (
 )
 from approvals.models import Approval, Vote
 from approvals.policies import Electorate
+from approvals.secrecy import credentials_in
 from approvals.services import editing
 from approvals.services.case import Case
 from approvals.services.deciding import deciding, retry_deadlocks
@@ -90,6 +91,7 @@ def undo(*, approval_id: UUID, voter: User) -> Approval:
             case.change(status=ApprovalStatus.PENDING, held_until=None)
         if mine.verdict == Verdict.EDIT and len(votes) == 1:
             editing.restore(case, voter)
+        case.note_votes()
     return case.approval
 
 
@@ -108,6 +110,7 @@ def _check_words(case: Case, verdict: str, args: str | None, message: str) -> No
         errors.append(("message", "must say something"))
     else:
         errors += [("message", wrong) for wrong in canonical.wrong_text(message)]
+        errors += [("message", wrong) for _, wrong in credentials_in(message)]
     if errors:
         raise VoteInvalid(case.approval.pk, errors)
 

@@ -1,0 +1,190 @@
+"""The inbox's queues: which card stands where, for whom, in which order."""
+
+from datetime import timedelta
+
+import pytest
+
+from approvals.models import Approval, Policy
+from approvals.queries.queue import COUNTED, choices, count, matching, page
+from approvals.queries.standing import standing_of
+from approvals.queries.tabs import Tab, in_tab
+from approvals.services.claims import claim
+from approvals.services.delegating import delegate
+from approvals.services.voting import undo
+from runs.clock import database_now
+from runs.models import Agent, RunHead, Team
+from runs.states import RunStatus
+from tests.approvals.scenes import ask, cast, in_group, open_on, opened, parked_run, policy
+
+pytestmark = pytest.mark.django_db
+
+
+def tabs_of(person) -> dict[str, set]:
+    """The tabs that hold something, with the ids of their cards."""
+    standing = standing_of(person)
+    cards = {tab.value: set(in_tab(standing, tab).values_list("pk", flat=True)) for tab in Tab}
+    return {tab: found for tab, found in cards.items() if found}
+
+
+def test_a_new_card_is_unclaimed_for_its_reviewers(agent, person):
+    approval = opened(agent)
+
+    assert tabs_of(person("ada")) == {"unclaimed": {approval.pk}}
+    assert tabs_of(person("olga", "operator")) == {"others": {approval.pk}}
+    assert tabs_of(person("amy", "admin")) == {}
+
+
+def test_a_claim_moves_it_to_mine_and_to_the_others_of_everybody_else(agent, person, move_clock):
+    ada, bob = person("ada"), person("bob")
+    approval = opened(agent)
+    claim(approval_id=approval.pk, person=ada)
+
+    assert tabs_of(ada) == {"mine": {approval.pk}}
+    assert tabs_of(bob) == {"others": {approval.pk}}
+    move_clock(timedelta(hours=1))
+    assert tabs_of(ada) == tabs_of(bob) == {"unclaimed": {approval.pk}}
+
+
+def test_what_asks_for_somebody_by_name_is_theirs(agent, person):
+    ada, bob = person("ada"), person("bob")
+    approval = opened(agent, users=("ada",))
+
+    assert tabs_of(ada) == {"mine": {approval.pk}}
+    assert tabs_of(bob) == {"unclaimed": {approval.pk}}
+
+
+def test_what_one_has_voted_on_waits_for_others_until_it_is_edited_or_taken_back(agent, person):
+    policy(agent, "Pairs", (None, 2))
+    ada, bob = person("ada"), person("bob")
+    approval = opened(agent)
+    cast(approval, ada)
+
+    assert tabs_of(ada) == {"others": {approval.pk}}
+    assert tabs_of(bob) == {"unclaimed": {approval.pk}}
+    undo(approval_id=approval.pk, voter=ada)
+    assert tabs_of(ada) == {"unclaimed": {approval.pk}}
+    cast(approval, ada)
+    cast(approval, bob, "edit", args="{}")
+    assert tabs_of(ada) == {"unclaimed": {approval.pk}}
+    assert tabs_of(bob) == {"others": {approval.pk}}
+
+
+@pytest.mark.parametrize("how", ["requester", "owner", "key"])
+def test_what_one_asked_for_waits_for_others(agent, person, how):
+    ada = person("ada")
+    fields = {}
+    if how == "owner":
+        agent.owners.add(ada)
+    if how == "key":
+        fields["key"] = agent.keys.create(prefix="p", digest=bytes(32), scopes=["runs:read"], created_by=ada)
+    run = parked_run(agent, **fields)
+    if how == "requester":
+        run.requesters.add(ada)
+    approval = open_on(run, ask())[0]
+
+    assert tabs_of(ada) == {"others": {approval.pk}}
+
+
+def test_what_needs_another_pool_waits_for_others(agent, person):
+    Policy.objects.update(is_active=False)
+    policy(agent, "Money", ("finance", 1))
+    ada, fay = person("ada"), in_group(person("fay", "operator"), "finance")
+    approval = opened(agent)
+
+    assert tabs_of(ada) == {"others": {approval.pk}}
+    assert tabs_of(fay) == {"unclaimed": {approval.pk}}
+
+
+def test_a_stand_in_finds_the_cards_of_who_is_away(agent, person):
+    ada, olga = person("ada"), person("olga", "operator")
+    now = database_now()
+    delegate(giver=ada, taker=olga, starts_at=now, ends_at=now + timedelta(days=1), by=ada)
+
+    approval = opened(agent)
+
+    assert tabs_of(olga) == {"unclaimed": {approval.pk}}
+
+
+def test_a_pool_member_from_outside_sees_only_what_they_may_decide(agent, django_user_model):
+    fay = in_group(django_user_model.objects.create_user("fay"), "finance")
+    opened(agent)
+    policy(agent, "Money", ("finance", 1), tools=["wire"])
+    approval = opened(agent, tool="wire")
+
+    assert tabs_of(fay) == {"unclaimed": {approval.pk}}
+
+
+def test_other_teams_stay_apart(agent, person):
+    opened(Agent.objects.create(team=Team.objects.create(name="Other"), name="agent"))
+
+    assert tabs_of(person("ada")) == {}
+
+
+def test_trouble_needs_attention(agent, reviewer):
+    approval = opened(agent)
+    RunHead.objects.filter(run=approval.run_id).update(status=RunStatus.BLOCKED, reason="", detail="no code")
+
+    assert tabs_of(reviewer) == {"unclaimed": {approval.pk}, "attention": {approval.pk}}
+
+
+def test_what_is_decided_is_history_newest_first(agent, reviewer):
+    first, second = opened(agent, args={"n": 1}), opened(agent, args={"n": 2})
+    cast(first, reviewer)
+    cast(second, reviewer, "reject")
+
+    history = in_tab(standing_of(reviewer), Tab.HISTORY)
+    assert page(history, settled=True, after="", size=5) == ([second, first], "")
+
+
+def test_pages_follow_each_other_due_first(agent, reviewer):
+    late = opened(agent, args={"n": 0}, expires_in=timedelta(hours=9))
+    never = [opened(agent, args={"n": n}) for n in range(1, 4)]
+    soon = opened(agent, args={"n": 4}, expires_in=timedelta(hours=1))
+    cards, seen, place = in_tab(standing_of(reviewer), Tab.UNCLAIMED), [], ""
+    for _ in range(3):
+        found, place = page(cards, settled=False, after=place, size=2)
+        seen += found
+
+    assert seen == [soon, late, *never]
+    assert place == ""
+    assert page(cards, settled=False, after="forged", size=1)[0] == [soon]
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"q": "a-8"}, ["b"]),
+        ({"q": "REFUND"}, ["a", "b"]),
+        ({"q": "gâteau"}, ["b"]),
+        ({"q": "50%"}, []),
+        ({"q": "agen"}, ["a", "b"]),
+        ({"q": "call"}, []),
+        ({"agent": "agent", "tool": "refund.now"}, ["b"]),
+        ({"risk": "high"}, ["a"]),
+        ({"due": "hour"}, ["a"]),
+        ({"agent": "nobody"}, []),
+    ],
+)
+def test_filters(agent, reviewer, filters, found):
+    cards = {
+        opened(agent, args={"order": "A-7"}, risk="high", expires_in=timedelta(minutes=30)).pk: "a",
+        opened(agent, args={"order": "A-8", "note": "gâteau"}, tool="refund.now").pk: "b",
+    }
+
+    shown = matching(Approval.objects.all(), **filters)
+    assert sorted(cards[pk] for pk in shown.values_list("pk", flat=True)) == found
+
+
+def test_an_id_finds_its_card(agent):
+    approval = opened(agent)
+
+    for text in (str(approval.pk), str(approval.run_id), "call_1"):
+        assert matching(Approval.objects.all(), q=text).get() == approval
+
+
+def test_choices_and_counts(agent, reviewer):
+    opened(agent)
+    opened(agent, tool="wire")
+
+    assert choices(standing_of(reviewer)) == (["agent"], ["refund", "wire"])
+    assert count(Approval.objects.all()) == 2 < COUNTED
