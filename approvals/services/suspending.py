@@ -52,7 +52,8 @@ def suspend(
         asks = [replace(ask, target=by.agent.target) for ask in asks]
     run_id = uuid4() if if_match is None else continues or _newest_called(by, external_id)
     facts = RunFacts(run_id=run_id, team_id=by.agent.team_id, agent_id=by.agent.pk, agent=by.agent.name)
-    opener = _Opener(prepare(asks, run=facts), run_id)
+    prepared = prepare(asks, run=facts)
+    opener = _Opener(prepared, run_id)
     run = park_external(
         agent=by.agent,
         key=by.key,
@@ -60,7 +61,7 @@ def suspend(
         title=title,
         snapshot=snapshot,
         resume=resume,
-        questions=[Question(ask.key, question_digest(ask)) for ask in asks],
+        questions=[Question(item.ask.key, question_digest(item.ask)) for item in prepared.asks],
         opener=opener,
         run_id=run_id,
         if_match=if_match,
