@@ -17,6 +17,7 @@ from jsonschema.protocols import Validator
 from referencing import Registry
 
 from approvals import canonical
+from approvals.secrecy import credentials_in
 from runs.strictjson import NotStrictJSON, escape
 
 MAX_BYTES = 32 * 1024
@@ -66,7 +67,8 @@ def schema_errors(text: str) -> Errors:
 def errors_in(args: str, schema: str) -> Errors:
     """What is wrong with the arguments (JSON text), as (JSON pointer, message) pairs; empty when they fit.
 
-    `schema` is text that `schema_errors` found nothing in. Arguments must be an object whatever the schema says.
+    `schema` is text that `schema_errors` found nothing in. Arguments must be an object whatever the schema says, and
+    must not hold a credential.
     """
     try:
         value = canonical.parse(args)
@@ -75,7 +77,7 @@ def errors_in(args: str, schema: str) -> Errors:
     if not isinstance(value, dict):
         return [("", "must be an object")]
     try:
-        return _check(value, canonical.parse(schema), MAX_ERRORS)
+        return credentials_in(value) + _check(value, canonical.parse(schema), MAX_ERRORS)
     except TooMuchWork:
         return [("", "cannot be checked: the schema asks for too much work")]
 

@@ -62,6 +62,13 @@ class InvalidInput(RunError):
 
 
 @dataclass
+class CredentialPosted(InvalidInput):
+    """What was posted holds what looks like a credential; `rule` names the form. The text is nowhere in the error."""
+
+    rule: str
+
+
+@dataclass
 class StaleCheckpoint(RunError):
     """The caller named a checkpoint that is not the newest."""
 

@@ -17,6 +17,7 @@ MAX_NUMBER_LENGTH = 400
 
 _NOT_ZERO = re.compile(r"[-0.]*[1-9]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_STEP = re.compile(r"""\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|\.?([^.\[\]]+)|(.)""", re.DOTALL)
 
 
 class Number(Decimal):
@@ -109,6 +110,17 @@ def plain(value: Any, pointer: str = "") -> Any:
 def escape(key: str) -> str:
     """One reference token of a JSON pointer (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1")
+
+
+def pointer(path: str) -> str:
+    """A path as the codec writes it (`state.order.items[3]["a b"]`) as a JSON pointer. A pointer stays as it is."""
+    if path.startswith("/"):
+        return path
+    return "".join(f"/{escape(_step(*step.groups()))}" for step in _STEP.finditer(path))
+
+
+def _step(index: str | None, quoted: str | None, plain: str | None, other: str | None) -> str:
+    return str(json.loads(f'"{quoted}"')) if quoted is not None else index or plain or other or ""
 
 
 def _fail(pointer: str, detail: str, code: str) -> NoReturn:

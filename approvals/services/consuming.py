@@ -2,11 +2,13 @@
 
 from uuid import UUID
 
+from approvals import canonical
 from approvals.errors import GrantProblem
 from approvals.models import Grant
 from approvals.services.case import Case
 from approvals.services.deciding import deciding, retry_deadlocks
 from approvals.services.grants import SpentGrant, record_outcome, spend
+from checkpoints import codec
 from runs.errors import WrongState
 from runs.principals import AgentPrincipal
 from runs.services.external import check_claim
@@ -29,7 +31,7 @@ def consume(
 
 @retry_deadlocks
 def report_outcome(*, approval_id: UUID, by: AgentPrincipal, succeeded: bool, outcome: str, token: str | None) -> None:
-    """Note what the agent says came of the call: `outcome` is JSON text. The same again changes nothing.
+    """Note what the agent says came of the call: `outcome` is JSON text, kept redacted. The same again changes nothing.
 
     Raises what `consume` raises.
     """
@@ -40,7 +42,7 @@ def report_outcome(*, approval_id: UUID, by: AgentPrincipal, succeeded: bool, ou
             approval_id=approval_id,
             spent_key=grant.spent_key,
             succeeded=succeeded,
-            outcome=outcome,
+            outcome=canonical.dumps(codec.redact(canonical.parse(outcome))),
             observed=False,
         )
 

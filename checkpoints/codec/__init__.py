@@ -16,7 +16,14 @@ from checkpoints.codec.frozen import freeze, thaw
 from checkpoints.codec.jsonable import to_jsonable
 from checkpoints.codec.places import root
 from checkpoints.codec.registry import register
-from checkpoints.codec.secrecy import SecretRef, keep_out, keeping_secrets_out, packed_to_save, redact
+from checkpoints.codec.secrecy import (
+    SecretRef,
+    keep_out,
+    keeping_secrets_out,
+    packed_to_save,
+    redact,
+    refuse_credentials,
+)
 
 __all__ = [
     "MAX_BYTES",
@@ -29,6 +36,7 @@ __all__ = [
     "keep_out",
     "keeping_secrets_out",
     "redact",
+    "refuse_credentials",
     "register",
     "roundtrip",
     "thaw",

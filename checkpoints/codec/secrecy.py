@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from checkpoints.codec.encoding import Walk
-from checkpoints.codec.places import SET_ITEM, Place, render, step_to
+from checkpoints.codec.places import SET_ITEM, Place, render, root, step_to
 from checkpoints.codec.registry import EnumClass, entry_of, register
 from checkpoints.credentials import find, is_secret_name, may_hold_one, redacted
 from checkpoints.errors import HoldsCredential
@@ -53,11 +53,16 @@ def packed_to_save(walk: Walk, value: object, place: Place, depth: int = 0) -> b
     data = walk.packed(value, place, depth)
     name = place[1] if isinstance(place[1], str) else ""
     if may_hold_one(data) or is_secret_name(name) or any(secret in data for secret in _kept_out.get() or ()):
-        for where, nearest, text in _texts(value, place, name):
-            rule = find(text, nearest) or next((f"the secret {name}" for _, name in _secrets_in(text)), None)
-            if rule is not None:
-                raise HoldsCredential(render(where), rule)
+        _refuse(value, place, name)
     return data
+
+
+def refuse_credentials(value: object, path: str) -> None:
+    """Raises HoldsCredential if there is one in `value`, which goes by `path`. Of other types only texts are looked at.
+
+    For small values: what is saved is checked on the way.
+    """
+    _refuse(value, root(path), "")
 
 
 def redact(value: Any, name: str = "") -> Any:
@@ -76,6 +81,13 @@ def redact(value: Any, name: str = "") -> Any:
     if entry is None or isinstance(entry, EnumClass):
         return value
     return entry.restore({field: redact(item, field) for field, item in entry.content(value).items()})
+
+
+def _refuse(value: object, place: Place, name: str) -> None:
+    for where, nearest, text in _texts(value, place, name):
+        rule = find(text, nearest) or next((f"the secret {known}" for _, known in _secrets_in(text)), None)
+        if rule is not None:
+            raise HoldsCredential(render(where), rule)
 
 
 def _secrets_in(text: bytes) -> Iterator[tuple[bytes, str]]:

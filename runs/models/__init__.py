@@ -1,4 +1,4 @@
-from runs.models.agents import Agent, AgentKey, Scope
+from runs.models.agents import Agent, AgentKey, OnCredentials, Scope
 from runs.models.builds import Build
 from runs.models.idempotency import IdempotentRequest
 from runs.models.runs import Run, RunHead
@@ -14,6 +14,7 @@ __all__ = [
     "Gate",
     "IdempotentRequest",
     "Membership",
+    "OnCredentials",
     "OutsideEvent",
     "Role",
     "Run",

@@ -19,6 +19,13 @@ class Scope(models.TextChoices):
     APPROVALS_WRITE = "approvals:write"
 
 
+class OnCredentials(models.TextChoices):
+    """What becomes of an input or snapshot that an agent posts with a credential in it."""
+
+    REFUSE = "refuse"
+    REDACT = "redact"
+
+
 class Agent(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="agents")
@@ -26,13 +33,19 @@ class Agent(models.Model):
     target = models.CharField(
         max_length=120, blank=True, help_text="The account or environment that this agent acts on."
     )
+    on_credentials = models.CharField(max_length=6, choices=OnCredentials.choices, default=OnCredentials.REFUSE)
     owners = models.ManyToManyField(settings.AUTH_USER_MODEL, related_name="owned_agents", blank=True)
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ("name",)
-        constraints = (models.UniqueConstraint(fields=("team", "name"), name="runs_agent_name_per_team"),)
+        constraints = (
+            models.UniqueConstraint(fields=("team", "name"), name="runs_agent_name_per_team"),
+            models.CheckConstraint(
+                condition=Q(on_credentials__in=OnCredentials.values), name="runs_agent_on_credentials_known"
+            ),
+        )
 
     def __str__(self) -> str:
         return self.name

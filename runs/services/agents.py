@@ -14,7 +14,7 @@ from django.db import IntegrityError, connection, transaction
 from runs.clock import DatabaseNow
 from runs.errors import RunError
 from runs.hooks import hooks
-from runs.models import Agent, AgentKey, Scope, Team
+from runs.models import Agent, AgentKey, OnCredentials, Scope, Team
 from runs.principals import Person
 
 EVERYTHING = (*Scope.values, "workflow:*")
@@ -52,6 +52,7 @@ def create_agent(
     name: str,
     team: Team,
     target: str = "",
+    on_credentials: str = OnCredentials.REFUSE,
     owners: Sequence[User] = (),
     scopes: Sequence[str] = EVERYTHING,
     created_by: User | None = None,
@@ -59,11 +60,16 @@ def create_agent(
     """Register an agent with one key. Raises `AgentExists` and `UnknownScope`."""
     try:
         with transaction.atomic():
-            agent = Agent.objects.create(name=name, team=team, target=target)
+            agent = Agent.objects.create(name=name, team=team, target=target, on_credentials=on_credentials)
     except IntegrityError as error:
         raise AgentExists(name=name, team=team.name) from error
     agent.owners.set(owners)
-    facts = {"name": name, "target": target, "owners": [owner.pk for owner in owners]}
+    facts = {
+        "name": name,
+        "target": target,
+        "on_credentials": str(on_credentials),
+        "owners": [owner.pk for owner in owners],
+    }
     _record(agent, "agent.changed", created_by, facts)
     return agent, issue_key(agent=agent, scopes=scopes, created_by=created_by)
 

@@ -12,6 +12,7 @@ from runs.dispatch import ring
 from runs.errors import EventConflict, WrongState
 from runs.hooks import Cursor
 from runs.services.locking import LockedRun, lock_run
+from runs.services.posted import refusing
 from runs.states import FINISHED, ResumeMode, RunStatus, StepState, SuspendReason
 
 ANSWER = """
@@ -40,7 +41,8 @@ def answer_gate(cursor: Cursor, *, run_id: UUID, turn: int, key: str, answer: di
     `answer` is JSON-like. The doorbell rings on commit.
     """
     run = lock_run(cursor, run_id)
-    cursor.execute(ANSWER, (codec.encode(answer, path="answer"), run_id, turn, key))
+    body = codec.encode(codec.redact(answer), path="answer")  # a decision must not fail for the words it came with
+    cursor.execute(ANSWER, (body, run_id, turn, key))
     if cursor.rowcount != 1:
         return False
     wake_if_answered(cursor, run)
@@ -67,9 +69,11 @@ def wake(cursor: Cursor, run: LockedRun) -> None:
 def record_event(*, run_id: UUID, name: str, payload: Any) -> bool:
     """Tell a run that something happened outside, before or after it waits for it. Once per name.
 
-    False: the same was told before. Raises RunNotFound, WrongState (the run is over), EventConflict (told otherwise).
+    False: the same was told before. Raises RunNotFound, InvalidInput, WrongState (the run is over), EventConflict (told
+    otherwise).
     """
-    body = codec.encode(payload, path="payload")
+    with refusing():
+        body = codec.encode(payload, path="payload")
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         run = lock_run(cursor, run_id)
         if run.status in FINISHED:

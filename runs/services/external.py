@@ -14,11 +14,11 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from checkpoints import codec
-from checkpoints.errors import Unencodable
 from runs.engine.wording import storable
-from runs.errors import InvalidInput, RunError, WrongState
+from runs.errors import RunError, WrongState
 from runs.hooks import Cursor, hooks
 from runs.services.locking import LockedRun, lock_run
+from runs.services.posted import refusing
 from runs.states import ResumeMode, RunStatus
 
 CLAIM_LASTS = timedelta(minutes=15)
@@ -88,10 +88,8 @@ def finish_external(
 
     What is still open for it is closed. Raises RunNotFound, InvalidInput, WrongState, ClaimedElsewhere.
     """
-    try:
+    with refusing():
         body = codec.encode(result, path="result") if error is None else None
-    except Unencodable as unencodable:
-        raise InvalidInput(unencodable.path, unencodable.reason) from unencodable
     status = RunStatus.COMPLETED if error is None else RunStatus.FAILED
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         run = lock_run(cursor, run_id)

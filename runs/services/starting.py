@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 
 from checkpoints import codec
-from checkpoints.errors import Unencodable
+from checkpoints.codec.encoding import packed
 from checkpoints.models import Reason
 from checkpoints.store import Head, Prepared, encode_item, insert, load, prepare
 from checkpoints.store.digests import history_digest
@@ -31,6 +31,7 @@ from runs.hooks import Cursor, hooks
 from runs.models import Agent, AgentKey, Run, RunHead
 from runs.services.answering import wake_if_answered
 from runs.services.locking import lock_run
+from runs.services.posted import Clean, cleaner, refusing
 from runs.states import GateKind, ResumeMode, RunKind, RunStatus, SuspendReason
 
 OPEN_GATE = """
@@ -82,7 +83,7 @@ def start_run(
     flow = _workflow(workflow)
     if "start" not in flow.phases:
         raise UnknownPhase(workflow, "start", tuple(sorted(flow.entries)))
-    body = _encoded(input, "input")
+    body = _encoded(cleaner(agent)(input), "input")
     with transaction.atomic():
         run = Run.objects.create(
             team_id=agent.team_id,
@@ -146,7 +147,7 @@ def park_external(
             run, head, turn = _new_external(run_id, agent, key, external_id, title, resume), None, 0
         else:
             run, head, turn = _continued(cursor, agent, run_id, if_match)
-        prepared = _external_checkpoint(run.id, head, turn, snapshot, resume)
+        prepared = _external_checkpoint(run.id, head, turn, snapshot, resume, cleaner(agent))
         insert(cursor, prepared)
         detail = f"waits at {', '.join(question.key for question in questions)}"[:500]
         cursor.execute(
@@ -191,10 +192,8 @@ def _workflow(name: str) -> Workflow:
 
 
 def _encoded(value: Any, path: str) -> bytes:
-    try:
+    with refusing():
         return codec.encode(value, path=path)
-    except Unencodable as error:
-        raise InvalidInput(error.path, error.reason) from error
 
 
 def _first_checkpoint(run_id: UUID, flow: Workflow) -> Prepared:
@@ -249,11 +248,9 @@ def _continued(cursor: Cursor, agent: Agent, run_id: UUID, if_match: int) -> tup
 
 
 def _external_checkpoint(
-    run_id: UUID, head: Head | None, turn: int, snapshot: PostedSnapshot, resume: Resume
+    run_id: UUID, head: Head | None, turn: int, snapshot: PostedSnapshot, resume: Resume, clean: Clean
 ) -> Prepared:
-    known = head.history_length if head else 0
-    try:
-        items = [encode_item(item, index) for index, item in enumerate(snapshot.history)]
+    with refusing("snapshot."):
         return prepare(
             run_id=run_id,
             head=head,
@@ -264,18 +261,22 @@ def _external_checkpoint(
             phase=resume.phase,
             turn=turn,
             reason=Reason.EXTERNAL.value,
-            state=snapshot.state,
-            new_history=_appended(items, known, head),
-            position=snapshot.position,
-            pending=snapshot.pending,
+            state=clean(snapshot.state),
+            new_history=_appended(snapshot.history, head or Head.before_first(), clean),
+            position=clean(snapshot.position),
+            pending=clean(snapshot.pending),
             limit=settings.FERMATA_SNAPSHOT_LIMIT,
         )
-    except Unencodable as error:
-        raise InvalidInput(f"snapshot.{error.path}", error.reason) from error
 
 
-def _appended(items: list[bytes], known: int, head: Head | None) -> list[bytes]:
-    """A history is append-only: what was stored before must be the beginning of what is posted now."""
-    if head is not None and history_digest(bytes(32), items[:known]) != head.history_digest:
+def _appended(history: Sequence[Any], head: Head, clean: Clean) -> list[bytes]:
+    """A history is append-only: what was stored before, cleaned or not, must be the beginning of what is posted now."""
+    known = head.history_length
+    before = history[:known]
+    if not any(_digest(items) == head.history_digest for items in (before, clean(before))):
         raise InvalidInput("snapshot.history", f"its first {known} items must be those of the last checkpoint")
-    return items[known:]
+    return [encode_item(clean(item), index) for index, item in enumerate(history[known:], known)]
+
+
+def _digest(items: Sequence[Any]) -> bytes:
+    return history_digest(bytes(32), [packed(item, f"history[{index}]") for index, item in enumerate(items)])

@@ -8,9 +8,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import User
 
+from approvals.errors import VoteInvalid
 from approvals.gates import require_approval
-from approvals.models import Grant
+from approvals.models import Approval, Grant
+from approvals.services.doubt import resolve_in_doubt
 from checkpoints import codec
 from checkpoints.codec import frames
 from runs.authoring import DidNotHappen, Happened, NotPerformed, RunContext, StepFailed, Tool, tool, workflow
@@ -19,7 +22,7 @@ from runs.services.answering import record_event
 from runs.services.controlling import retry_run
 from tests.checkpoints.credentials.samples import SAMPLES
 from tests.engine.conftest import Driver
-from tests.engine.flows import CALLS
+from tests.engine.flows import CALLS, SWITCH
 
 TOKEN = SAMPLES["github-token"]
 HIDDEN = "[redacted: github-token]"
@@ -207,6 +210,22 @@ def test_an_unknown_outcome_is_told_without_what_it_held(driver: Driver) -> None
     made = make_tool("keyed", raising(RuntimeError(f"reset by {TOKEN} \ud800\x00")))
     run = start(driver, lambda self, run: run.complete(run.step("call", made, "x")))
     assert driver.go_on(run).detail == f"trying call again: RuntimeError: reset by {HIDDEN} \\ud800\\x00"
+
+
+def test_what_a_person_says_that_a_call_returned_is_looked_at(driver: Driver, reviewer: User) -> None:
+    run = driver.start("test/mail")
+    SWITCH["mail"] = "break"
+    driver.go_on(run)
+    asked = Approval.objects.get(run=run)
+    answer = {"approval_id": asked.pk, "person": reviewer, "answer": "happened", "review": asked.review}
+    with pytest.raises(VoteInvalid) as refused:
+        resolve_in_doubt(**answer, outcome={"receipt": [TOKEN]})
+    assert refused.value.errors == [
+        ("outcome/receipt/0", "looks like a credential (github-token): send a reference to it instead")
+    ]
+    resolve_in_doubt(**answer, outcome={"receipt": "r-1"})
+    driver.go_on(run)
+    assert driver.result(run) == {"receipt": "r-1"}
 
 
 def test_a_run_fails_without_what_its_error_held(driver: Driver) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from runs.errors import RunError
-from runs.models import Team
+from runs.models import OnCredentials, Team
 from runs.services.agents import EVERYTHING, create_agent
 
 
@@ -21,6 +21,12 @@ class Command(BaseCommand):
         parser.add_argument(
             "--scope", action="append", dest="scopes", help="What the key may do; again for more. Default: everything."
         )
+        parser.add_argument(
+            "--on-credentials",
+            choices=OnCredentials.values,
+            default=OnCredentials.REFUSE.value,
+            help="Refuse an input or snapshot that holds a credential (the default), or store it redacted.",
+        )
         parser.add_argument("--json", action="store_true", help='Print {"id", "name", "key"}.')
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -30,6 +36,7 @@ class Command(BaseCommand):
                 name=options["name"],
                 team=team,
                 target=options["target"],
+                on_credentials=options["on_credentials"],
                 scopes=options["scopes"] or EVERYTHING,
             )
         except RunError as error:

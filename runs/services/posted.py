@@ -1,0 +1,33 @@
+"""What agents post, made fit to be saved, or refused with its place."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from checkpoints import codec
+from checkpoints.errors import HoldsCredential, Unencodable
+from runs.errors import CredentialPosted, InvalidInput
+from runs.models import Agent, OnCredentials
+
+Clean: TypeAlias = "Callable[[Any], Any]"
+
+
+def cleaner(agent: Agent) -> Clean:
+    """What is done to everything that this agent posts before it is saved."""
+    return codec.redact if agent.on_credentials == OnCredentials.REDACT else _as_posted
+
+
+@contextmanager
+def refusing(prefix: str = "") -> Iterator[None]:
+    """Raises CredentialPosted and InvalidInput for what the codec refuses to save; `prefix` goes before its path."""
+    try:
+        yield
+    except HoldsCredential as error:
+        why = f"looks like a credential ({error.rule}): send a reference to it instead"
+        raise CredentialPosted(prefix + error.path, why, error.rule) from error
+    except Unencodable as error:
+        raise InvalidInput(prefix + error.path, error.reason) from error
+
+
+def _as_posted(value: Any) -> Any:
+    return value
