@@ -8,6 +8,7 @@ from rest_framework.serializers import ValidationError
 
 from runs.models import Agent, Run
 from runs.paging import CursorField
+from runs.queries import listed
 
 
 def matching(runs: QuerySet[Run], *, q: str = "", status: str = "", agent: Agent | None = None) -> QuerySet[Run]:
@@ -31,7 +32,7 @@ def page(runs: QuerySet[Run], *, after: str, size: int) -> tuple[list[Run], str]
     if place is not None:
         at, last = place
         runs = runs.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=last))
-    found = list(runs.select_related("head", "agent").order_by("-created_at", "-pk")[: size + 1])
+    found = list(listed(runs).order_by("-created_at", "-pk")[: size + 1])
     more = len(found) > size
     found = found[:size]
     return found, CursorField().to_representation((found[-1].created_at, found[-1].pk)) if more else ""

@@ -22,6 +22,11 @@ def readable_by(principal: Principal) -> QuerySet[Run]:
     return _of(principal, CONTENT_ROLES)
 
 
+def listed(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """The same for a list: with head and agent, and without what may be megabytes."""
+    return runs.select_related("head", "agent").defer("input", "result", "traceback")
+
+
 def get(runs: QuerySet[Run], run_id: UUID) -> Run:
     """One of `runs`, with its head and agent. Raises RunNotFound for unknown and not visible alike."""
     run = runs.select_related("head", "agent").filter(pk=run_id).first()

@@ -36,15 +36,15 @@ def timeline(run: Run, *, before: datetime | None, limit: int) -> tuple[list[Ent
 
 
 def _entries(run: Run, before: datetime | None, limit: int) -> Iterator[Entry]:
-    for checkpoint in _newest(Checkpoint.objects.filter(run_id=run.pk), "at", before, limit):
+    for checkpoint in _newest(Checkpoint.objects.filter(run_id=run.pk).defer("manifest", "body"), "at", before, limit):
         facts = {"phase": checkpoint.phase, "turn": checkpoint.turn, "size": checkpoint.size}
         yield Entry(checkpoint.at, "checkpoint", f"{checkpoint.seq} ({checkpoint.reason})", facts)
-    for step in _newest(Step.objects.filter(run=run), "started_at", before, limit):
+    for step in _newest(Step.objects.filter(run=run).defer("outcome"), "started_at", before, limit):
         yield Entry(step.started_at, "step", step.key, _step(step))
-    for gate in _newest(Gate.objects.filter(run=run), "opened_at", before, limit):
+    for gate in _newest(Gate.objects.filter(run=run).defer("answer"), "opened_at", before, limit):
         facts = {"phase": gate.phase, "turn": gate.turn, "kind": gate.kind, "generation": gate.generation}
         yield Entry(gate.opened_at, "gate", gate.key, {**facts, "answered_at": gate.answered_at})
-    for event in _newest(OutsideEvent.objects.filter(run=run), "at", before, limit):
+    for event in _newest(OutsideEvent.objects.filter(run=run).defer("payload"), "at", before, limit):
         yield Entry(event.at, "event", event.name, {})
     for at, what in ((run.created_at, "created"), (run.finished_at, run.head.status)):
         if at is not None and (before is None or at < before):

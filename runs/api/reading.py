@@ -42,7 +42,7 @@ class RunsView(Endpoint):
     @extend_schema(operation_id="runs_list", parameters=[RunQuery], responses=page_of(RunSerializer))
     def get(self, request: Request) -> Response:
         query = read_query(RunQuery, request)
-        rows = queries.visible_to(self.principal()).select_related("head", "agent").filter(**query.filters())
+        rows = queries.listed(queries.visible_to(self.principal())).filter(**query.filters())
         return Response(page(request, rows, query, lambda run: RunSerializer(run).data))
 
     @extend_schema(
@@ -122,7 +122,7 @@ class CheckpointsView(RunEndpoint):
     def get(self, request: Request, run_id: UUID) -> Response:
         query = read_query(CheckpointQuery, request).validated_data
         run = self.run(run_id, among=queries.readable_by)
-        rows = Checkpoint.objects.filter(run_id=run.pk)
+        rows = Checkpoint.objects.filter(run_id=run.pk).defer("manifest", "body")
         if "before" in query:
             rows = rows.filter(seq__lt=query["before"])
         found = list(rows.order_by("-seq")[: query["limit"] + 1])
