@@ -1,8 +1,8 @@
 """Settings, from the environment. Every variable is checked here and named in the error when it is wrong."""
 
+import logging
 import re
 from datetime import timedelta
-from logging import LogRecord
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -330,7 +330,7 @@ PAYMENTS_URL = env.str("PAYMENTS_URL", f"http://127.0.0.1:{PORT}/examples/paymen
 # --- logs ------------------------------------------------------------------------------------------------------
 
 
-def is_no_known_outage(record: LogRecord) -> bool:
+def is_no_known_outage(record: logging.LogRecord) -> bool:
     """A 503 is the answer of a probe, or of a page whose database is away: said elsewhere, and once."""
     return getattr(record, "status_code", 0) != 503
 
@@ -340,7 +340,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": env.log_level("FERMATA_LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["stderr"], "level": env.log_level("FERMATA_LOG_LEVEL", logging.INFO)},
     "filters": {"known outage": {"()": "django.utils.log.CallbackFilter", "callback": is_no_known_outage}},
     "loggers": {
         "django.server": {"level": "WARNING"},

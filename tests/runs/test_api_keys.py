@@ -148,7 +148,9 @@ def test_every_change_of_a_key_is_on_record(agent: Agent, reviewer: User) -> Non
     for _ in range(2):
         revoke_key(key=issued.key, by=reviewer)
     person = f"person:{reviewer.pk}"
-    assert list(AuditEvent.objects.filter(chain=f"team:{agent.team_id}").order_by("id").values_list("type", "actor")) == [
+    assert list(
+        AuditEvent.objects.filter(chain=f"team:{agent.team_id}").order_by("id").values_list("type", "actor")
+    ) == [
         ("key.created", person),
         ("key.created", "system"),
         ("key.revoked", "system"),
