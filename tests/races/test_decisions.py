@@ -11,14 +11,17 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
-from approvals.errors import AlreadyDecided, ApprovalError, GrantProblem
-from approvals.models import Approval, AuditEvent, Decision, Grant
+from approvals.errors import AlreadyDecided, ApprovalError, DelegationRefused, GrantProblem
+from approvals.models import Approval, AuditEvent, AutomaticRule, Decision, Delegation, Grant, Policy
+from approvals.services.automatic import apply_rule
 from approvals.services.cancelling import cancel
+from approvals.services.delegating import delegate
 from approvals.services.grants import spend
 from approvals.services.settling import settle
 from approvals.services.sweeping import sweep
 from approvals.services.voting import undo, vote
 from approvals.states import SETTLED, ApprovalStatus, GrantStatus
+from runs.clock import database_now
 from runs.models import Gate, RunHead
 from runs.principals import AgentPrincipal
 from runs.services.controlling import cancel_run
@@ -206,3 +209,36 @@ def test_a_grant_is_spent_once_whoever_tries(agent, reviewer):
 
     assert sum(not isinstance(result, GrantProblem) for result in results) == 1
     assert AuditEvent.objects.filter(chain=f"approval:{approval.pk}", type="grant.spent").count() == 1
+
+
+def test_an_automatic_rule_keeps_its_cap_whoever_asks_at_once(agent, team, person):
+    AutomaticRule.objects.create(
+        team=team,
+        name="Small refunds",
+        tools=["refund"],
+        window=timedelta(days=365),
+        max_count=3,
+        ends_at=database_now() + timedelta(days=400),
+        created_by=person("amy", "admin"),
+    )
+    Policy.objects.all().update(is_active=False)
+    policy(agent, "Allowing", (None, 1), allow_automatic=True)
+    approvals = [opened(agent, args={"order": n}) for n in range(8)]
+
+    results = at_once(*((lambda pk=approval.pk: apply_rule(approval_id=pk)) for approval in approvals))
+
+    assert sum(results) == 3
+    assert Approval.objects.filter(status=ApprovalStatus.APPROVED).count() == 3
+
+
+def test_two_people_who_delegate_to_each_other_at_once(person):
+    ada, bob = person("ada"), person("bob")
+    now = database_now()
+
+    def lend(giver, taker):
+        return lambda: delegate(giver=giver, taker=taker, starts_at=now, ends_at=now + timedelta(days=1), by=giver)
+
+    for _ in range(5):
+        results = at_once(lend(ada, bob), lend(bob, ada))
+        assert sum(isinstance(result, DelegationRefused) for result in results) == 1
+        Delegation.objects.all().delete()
