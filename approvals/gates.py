@@ -132,8 +132,14 @@ def require_approvals(run: RunContext, proposals: Sequence[Proposal]) -> dict[st
 
 
 def posted_approvals(run: RunContext) -> dict[str, Grant]:
-    """The answers to what an external agent asked when it posted this run's snapshot, by its keys."""
-    posted = Approval.objects.filter(run_id=run.id, turn=run.turn, generation=0, supersedes=None).order_by("created_at")
+    """The answers to what an external agent asked when it posted this run's snapshot, by its keys.
+
+    A fork asks its parent's questions anew.
+    """
+    asked = Approval.objects.filter(turn=run.turn, generation=0, supersedes=None).order_by("created_at")
+    run_id: UUID | None = run.id
+    while run_id is not None and not (posted := asked.filter(run_id=run_id)):
+        run_id = Run.objects.values_list("parent_id", flat=True).get(id=run_id)
     return require_approvals(run, [_posted(approval) for approval in posted])
 
 

@@ -21,7 +21,7 @@ from runs.engine.context import Completion, History, RunContext
 from runs.engine.draining import is_draining
 from runs.engine.effects import Performer
 from runs.engine.failpoints import failpoint
-from runs.engine.finishing import Ending, finish
+from runs.engine.finishing import Ending, block, finish
 from runs.engine.gates import Draft, Gates, draft_of
 from runs.engine.heartbeat import heartbeat
 from runs.engine.ownership import Ownership
@@ -127,9 +127,9 @@ def _work(own: Ownership, claim: Claim) -> None:
         run = own.durably(lambda: _rehydrate(own, claim))
         _phases(run)
     except Diverged as signal:
-        own.leave(status=RunStatus.BLOCKED.value, detail=str(signal))
+        block(own, str(signal))
     except Unrehydratable as signal:
-        own.leave(status=RunStatus.BLOCKED.value, detail=f"cannot rehydrate: {signal}")
+        block(own, f"cannot rehydrate: {signal}")
     except Exception as error:  # noqa: BLE001 - whatever a phase raises ends its run
         ending = Ending.failed(type(error).__qualname__, str(error), traceback.format_exc())
         log.error("run %s failed\n%s", own.run_id, ending.traceback)

@@ -1,4 +1,4 @@
-"""The end of a run: its last checkpoint, its result or error, and whatever was open for it, in one transaction."""
+"""The end of a run, for good or until the code changes: all that belongs to it in one transaction."""
 
 from __future__ import annotations
 
@@ -65,6 +65,27 @@ def finish(
             cursor.execute(END_HEAD, (ending.status.value, seq, own.build, own.run_id, own.epoch))
             write_end(cursor, own=own, ending=ending)
         failpoint("finish.after")
+
+    own.durably(write)
+
+
+def block(own: Ownership, why: str) -> None:
+    """Leave the run blocked: nothing is lost, and it goes on when the code has changed. Raises LostRun."""
+
+    def write() -> None:
+        failpoint("release.before")
+        with own.held() as cursor:
+            own.leave_within(cursor, status=RunStatus.BLOCKED.value, detail=why)
+            cursor.execute("SELECT team_id FROM runs_run WHERE id = %s", (own.run_id,))
+            hooks().record(
+                cursor,
+                run_id=own.run_id,
+                team_id=cursor.fetchone()[0],
+                type="run.blocked",
+                actor="worker",
+                body={"why": why},
+            )
+        failpoint("release.after")
 
     own.durably(write)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from uuid import UUID
 
 from approvals.models import Approval, Grant
-from runs.models import RunHead
+from runs.models import Agent, RunHead
+from runs.services.controlling import fork_run
 from tests.engine.conftest import Driver
 from tests.engine.flows import CALLS, SWITCH
+from tests.support.api import as_agent
 
 
 def test_an_approved_call_is_performed_once(driver: Driver) -> None:
@@ -109,9 +112,7 @@ def test_a_gate_in_a_loop_is_a_new_one_in_every_turn(driver: Driver) -> None:
     assert Approval.objects.filter(run=run).count() == 3
 
 
-def test_a_grant_that_ran_out_unspent_asks_again(
-    driver: Driver, move_clock: Callable[[timedelta], None]
-) -> None:
+def test_a_grant_that_ran_out_unspent_asks_again(driver: Driver, move_clock: Callable[[timedelta], None]) -> None:
     run = driver.start("test/gate")
     driver.go_on(run)
     approval = driver.pending(run)["pay"]
@@ -123,3 +124,23 @@ def test_a_grant_that_ran_out_unspent_asks_again(
     driver.decide(driver.pending(run)["pay"])
     assert driver.go_on(run).status == "completed"
     assert CALLS["pay 1.00"] == 1
+
+
+def test_a_fork_of_a_posted_run_asks_its_questions_anew(driver: Driver, agent: Agent) -> None:
+    run_id = as_agent(agent).post("/suspensions", posted()).json()["run"]["id"]
+    fork = fork_run(run_id=UUID(run_id), seq=0, actor="person:1", acknowledged=True)
+    head = driver.go_on(fork)
+    assert (head.status, head.reason) == ("suspended", "approval")
+    assert driver.pending(fork)["call_1"].args == '{"amount":"49.90","order":"A-7"}'
+
+
+def posted() -> dict[str, object]:
+    """A suspension that a workflow of this deployment resumes."""
+    return {
+        "run": {"external_id": "order-7731", "title": "Refund agent"},
+        "snapshot": {"schema": "refund-agent/1", "state": {}, "history": [], "position": {}, "pending": []},
+        "approvals": [
+            {"key": "call_1", "tool": "refund", "args": {"order": "A-7", "amount": "49.90"}, "title": "Refund A-7"}
+        ],
+        "resume": {"mode": "workflow", "workflow": "refund-agent", "phase": "act"},
+    }

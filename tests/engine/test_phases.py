@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from approvals.models import AuditEvent
 from runs.models import Step
 from runs.services.answering import record_event
 from runs.services.controlling import retry_run
@@ -35,6 +36,7 @@ def test_another_branch_is_blocked_before_it_has_an_effect(driver: Driver) -> No
     head = driver.go_on(run)
     assert head.status == "blocked"
     assert "diverged before step 'other'" in head.detail
+    assert AuditEvent.objects.filter(chain=f"run:{run.id}", type="run.blocked").count() == 1
     assert CALLS["send other"] == 0
 
     SWITCH.clear()
