@@ -22,7 +22,7 @@ from runs.engine.context import RunContext
 from runs.engine.effects import Permission
 from runs.engine.gates import Opened, Question
 from runs.engine.signals import Unrehydratable
-from runs.engine.tools import Tool, find_tool
+from runs.engine.tools import StepFailed, Tool, find_tool
 from runs.engine.turn import AuthorError
 from runs.hooks import Cursor
 from runs.models import Run
@@ -95,7 +95,10 @@ class Grant:
         except GrantProblem:
             gate = _Gate(run, (self.proposal,))
             answers = run.ask_again(gate.questions[0], gate)
-            return _grant(self.proposal, answers[self.key]).perform(run)
+            again = _grant(self.proposal, answers[self.key])
+            if not again:
+                raise StepFailed(again.message or f"{self.key} was {again.outcome} when it was asked again") from None
+            return again.perform(run)
 
 
 def require_approval(
