@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST, require_safe
 
 from checkpoints.errors import CheckpointError, NotFound
-from checkpoints.queries import list_checkpoints
+from checkpoints.queries import list_checkpoints, neighbours
 from runs import listing, queries
 from runs.access import signed_in
 from runs.errors import NotAcknowledged, RunError, RunNotFound
@@ -67,8 +67,9 @@ def run_status(request: HttpRequest, person: Person, run_id: UUID) -> HttpRespon
 @signed_in
 def run_checkpoint(request: HttpRequest, person: Person, run_id: UUID, seq: int) -> HttpResponse:
     run = _readable(person, run_id)
+    earlier, later = neighbours(run_id=run.pk, seq=seq)
     try:
-        shown, problem = checkpoint_page(run, seq), ""
+        shown, problem = checkpoint_page(run, seq, since=earlier), ""
     except NotFound as error:
         raise Http404 from error
     except CheckpointError as error:
@@ -77,6 +78,8 @@ def run_checkpoint(request: HttpRequest, person: Person, run_id: UUID, seq: int)
         "section": "runs",
         "run": run,
         "seq": seq,
+        "earlier": earlier,
+        "later": later,
         "shown": shown,
         "problem": problem,
         **_operations(person, run),
@@ -168,11 +171,11 @@ def _operations(person: Person, run: Run) -> dict[str, bool]:
     """What the person may do to the run as it stands."""
     operates = queries.may_operate(person, run)
     status = RunStatus(run.head.status)
-    hosted = run.resume_mode != ResumeMode.POLL
+    hosted, kept = run.resume_mode != ResumeMode.POLL, run.erased_at is None
     return {
         "may_cancel": operates and status not in FINISHED,
-        "may_retry": operates and hosted and status in {RunStatus.FAILED, RunStatus.BLOCKED},
-        "may_fork": operates and hosted and run.head.head_seq >= 0,
+        "may_retry": operates and hosted and kept and status in {RunStatus.FAILED, RunStatus.BLOCKED},
+        "may_fork": operates and hosted and kept and run.head.head_seq >= 0,
     }
 
 

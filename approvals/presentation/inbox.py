@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from django.http import QueryDict
-from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from approvals.forms.filters import Filters, read_filters, read_tab
@@ -16,6 +15,7 @@ from approvals.queries.queue import COUNTED, choices, count, matching, page
 from approvals.queries.standing import standing_of
 from approvals.queries.tabs import Tab, in_tab
 from approvals.states import Risk
+from runs.clock import database_now
 from runs.presentation.text import escaped, warnings
 from runs.principals import Person
 
@@ -81,7 +81,7 @@ def read_inbox(address: QueryDict, person: Person, *, beside: Approval | None = 
         "filter_choices": _choices(filters, *choices(standing)),
         "is_filtered": bool(filters.chosen),
         "next_query": filters.query(tab, after=place) if place else "",
-        "since": timezone.now().isoformat(),
+        "since": database_now().isoformat(),
         "news": count(cards.filter(created_at__gt=since)) if since else 0,
     }
 

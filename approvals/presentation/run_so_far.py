@@ -46,13 +46,13 @@ def run_so_far(approval: Approval, *, readable: bool) -> RunSoFar:
 
 def _read(approval: Approval) -> RunSoFar:
     seq = (
-        Checkpoint.objects.filter(run_id=approval.run_id, turn__lte=approval.turn)
-        .order_by("-seq")
+        Checkpoint.objects.filter(run_id=approval.run_id, turn=approval.turn)
+        .order_by("seq")
         .values_list("seq", flat=True)
         .first()
     )
     if seq is None:
-        return RunSoFar(why_not="The run has saved nothing yet.")
+        return RunSoFar(why_not="The snapshot of that moment is not kept any more.")
     with connection.cursor() as cursor:
         snapshot, _ = load(cursor, run_id=approval.run_id, seq=seq, history=False)
     draft = _draft(approval, seq) if approval.is_open else {}

@@ -56,7 +56,6 @@ class CheckpointPage:
     pending: SafeString
     changes: list[StateChange]
     added: list[HistoryItem]
-    has_next: bool
 
 
 @dataclass(frozen=True)
@@ -69,6 +68,8 @@ class HistorySlice:
 
 
 def ending(run: Run) -> Ending:
+    if run.erased_at is not None:
+        return Ending()
     return Ending(
         input=_decoded(bytes(run.input), "input"),
         result=None if run.result is None else _decoded(bytes(run.result), "result"),
@@ -81,13 +82,13 @@ def happenings(run: Run, *, before: datetime | None) -> tuple[list[Happening], d
     return [_happening(entry) for entry in entries], following
 
 
-def checkpoint_page(run: Run, seq: int) -> CheckpointPage:
-    """Checkpoint `seq`, and what it changed. Raises what `checkpoints.store.load` raises."""
+def checkpoint_page(run: Run, seq: int, *, since: int | None) -> CheckpointPage:
+    """Checkpoint `seq`, and what changed `since` an earlier one. Raises what `checkpoints.store.load` raises."""
     with connection.cursor() as cursor:
         snapshot, _ = load(cursor, run_id=run.pk, seq=seq, history=False)
     changes, added = [], history_page(run_id=run.pk, first=0, count=min(snapshot.history_length, ITEMS))
-    if seq > 0:
-        difference = compare(run_id=run.pk, a=seq - 1, b=seq)
+    if since is not None:
+        difference = compare(run_id=run.pk, a=since, b=seq)
         changes = [
             StateChange(
                 visible(change.path, one_line=True),
@@ -105,8 +106,7 @@ def checkpoint_page(run: Run, seq: int) -> CheckpointPage:
         position=pretty(to_jsonable(snapshot.position)),
         pending=pretty(to_jsonable(snapshot.pending)),
         changes=changes,
-        added=shown(added, snapshot.history_length - len(added) if seq > 0 else 0),
-        has_next=seq < run.head.head_seq,
+        added=shown(added, 0 if since is None else snapshot.history_length - len(added)),
     )
 
 

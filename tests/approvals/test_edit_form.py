@@ -87,3 +87,13 @@ def test_errors_of_the_schema_stand_at_their_fields() -> None:
     assert fields["amount"].error == "must be less"
     assert fields["items"].error == "1/p is wrong"
     assert rest == ["more is not expected.", "The arguments are odd."]
+
+
+def test_a_masked_argument_is_neither_shown_nor_lost() -> None:
+    key = "AKIA" + "IOSFODNN7QWERTYU"
+    args = canonical.dumps({"key": key, "order": "A-7"})
+    form = EditForm(args=args, schema="{}", mode="json")
+    assert form.mode == "fields"
+    assert key not in "".join(field.value for field in form.fields)
+    edited_form = EditForm(args=args, schema="{}", mode="fields", posted={"arg.order": "A-8"})
+    assert edited_form.read() == canonical.dumps({"key": key, "order": "A-8"})
