@@ -2,15 +2,13 @@
 
 from typing import Any
 
-from checkpoints.codec import refuse_credentials
-from checkpoints.errors import HoldsCredential
+from checkpoints import codec
 from runs.strictjson import pointer
 
 
 def credentials_in(value: Any) -> list[tuple[str, str]]:
-    """The first credential in a JSON value, as a (JSON pointer, message) pair; empty when there is none."""
-    try:
-        refuse_credentials(value, "")
-    except HoldsCredential as error:
-        return [(pointer(error.path), f"looks like a credential ({error.rule}): send a reference to it instead")]
-    return []
+    """The credentials in a JSON value, as (JSON pointer, message) pairs."""
+    return [
+        (pointer(path), f"looks like a credential ({rule}): send a reference to it instead")
+        for path, rule in codec.credentials_in(value, "")
+    ]

@@ -13,6 +13,7 @@ from approvals import canonical, policies, queries, schemas
 from approvals.errors import InvalidAsk, TooManyPending
 from approvals.models import AutomaticRule
 from approvals.policies import Asked, Requirements, automatic
+from approvals.secrecy import credentials_in
 from approvals.states import Risk, Verdict
 from runs.engine.tools import NAME
 
@@ -148,7 +149,8 @@ def _errors(ask: Ask) -> list[tuple[str, str]]:
         (f"/reviewers/groups/{index}", "is no group here") for index, name in enumerate(ask.groups) if name not in known
     ]
     errors += [(f"/args_schema{path}", message) for path, message in schemas.schema_errors(ask.args_schema)]
-    errors += [(f"/args{path}", message) for path, message in schemas.errors_in(ask.args, "{}")]
+    wrong = schemas.errors_in(ask.args, "{}") or credentials_in(canonical.parse(ask.args))
+    errors += [(f"/args{path}", message) for path, message in wrong]
     for field in ("key", "title", "description"):
         errors += [(f"/{field}", message) for message in canonical.wrong_text(getattr(ask, field))]
     return errors

@@ -7,6 +7,7 @@ from approvals.audit import EventType
 from approvals.errors import EditInvalid
 from approvals.models import Revision
 from approvals.policies import Asked, Requirements
+from approvals.secrecy import credentials_in
 from approvals.services.case import Case
 from approvals.services.freshness import denial
 from runs.principals import Person
@@ -18,7 +19,7 @@ def revise(case: Case, author: User, args: str) -> None:
     The requirements become those of the action as asked and of the action as edited, together. Raises `EditInvalid`.
     """
     approval = case.approval
-    errors = schemas.errors_in(args, approval.args_schema)
+    errors = schemas.errors_in(args, approval.args_schema) or _new_credentials(args, approval.args)
     if errors:
         raise EditInvalid(approval.pk, errors)
     edited = canonical.form(args)
@@ -49,6 +50,12 @@ def difference_since(case: Case, review: str) -> str | None:
     """The patch from what the digest `review` stood for to the current arguments; None if it was never current here."""
     seen = Revision.objects.filter(approval=case.approval, review=review).order_by("-number").first()
     return None if seen is None else differences.patch(seen.args, case.approval.args)
+
+
+def _new_credentials(args: str, before: str) -> list[tuple[str, str]]:
+    """What was there before the rule that finds it now must not keep anybody from an edit of something else."""
+    old = credentials_in(canonical.parse(before))
+    return [found for found in credentials_in(canonical.parse(args)) if found not in old]
 
 
 def _new_revision(case: Case, author: User, args: str, requirements: Requirements) -> None:

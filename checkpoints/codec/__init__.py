@@ -18,17 +18,18 @@ from checkpoints.codec.places import root
 from checkpoints.codec.registry import register
 from checkpoints.codec.secrecy import (
     SecretRef,
+    credentials_in,
     keep_out,
     keeping_secrets_out,
     packed_to_save,
     redact,
-    refuse_credentials,
 )
 
 __all__ = [
     "MAX_BYTES",
     "MAX_DEPTH",
     "SecretRef",
+    "credentials_in",
     "decode",
     "encode",
     "fingerprint",
@@ -36,7 +37,6 @@ __all__ = [
     "keep_out",
     "keeping_secrets_out",
     "redact",
-    "refuse_credentials",
     "register",
     "roundtrip",
     "thaw",

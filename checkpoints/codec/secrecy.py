@@ -53,16 +53,14 @@ def packed_to_save(walk: Walk, value: object, place: Place, depth: int = 0) -> b
     data = walk.packed(value, place, depth)
     name = place[1] if isinstance(place[1], str) else ""
     if may_hold_one(data) or is_secret_name(name) or any(secret in data for secret in _kept_out.get() or ()):
-        _refuse(value, place, name)
+        for where, rule in _credentials(value, place, name):
+            raise HoldsCredential(where, rule)
     return data
 
 
-def refuse_credentials(value: object, path: str) -> None:
-    """Raises HoldsCredential if there is one in `value`, which goes by `path`. Of other types only texts are looked at.
-
-    For small values: what is saved is checked on the way.
-    """
-    _refuse(value, root(path), "")
+def credentials_in(value: object, path: str) -> list[tuple[str, str]]:
+    """The path and the rule of each credential in `value`, which goes by `path`, whether or not it could be saved."""
+    return list(_credentials(value, root(path), ""))
 
 
 def redact(value: Any, name: str = "") -> Any:
@@ -83,11 +81,11 @@ def redact(value: Any, name: str = "") -> Any:
     return entry.restore({field: redact(item, field) for field, item in entry.content(value).items()})
 
 
-def _refuse(value: object, place: Place, name: str) -> None:
+def _credentials(value: object, place: Place, name: str) -> Iterator[tuple[str, str]]:
     for where, nearest, text in _texts(value, place, name):
         rule = find(text, nearest) or next((f"the secret {known}" for _, known in _secrets_in(text)), None)
         if rule is not None:
-            raise HoldsCredential(render(where), rule)
+            yield render(where), rule
 
 
 def _secrets_in(text: bytes) -> Iterator[tuple[bytes, str]]:

@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from approvals import canonical
 from approvals.models import Approval, Grant
 from approvals.services.voting import vote
 from checkpoints import store
@@ -222,3 +223,13 @@ def test_create_agent_says_what_is_to_be_done() -> None:
     assert dict(Agent.objects.values_list("name", "on_credentials")) == {"careful": "refuse", "chatty": "redact"}
     with pytest.raises(CommandError, match="on-credentials"):
         call_command("create_agent", "odd", "--on-credentials", "ignore")
+
+
+def test_a_credential_that_was_there_before_keeps_nobody_from_editing(agent: Agent, reviewer: Any) -> None:
+    as_agent(agent).post("/suspensions", suspension(args={"order": "A-7", "key": "k"}))
+    approval = Approval.objects.get()
+    Approval.objects.filter(pk=approval.pk).update(args=canonical.dumps({"order": "A-7", "key": TOKEN}))
+    path, said = f"/approvals/{approval.pk}/votes", {"type": "edit", "review": approval.review}
+    person = as_person(reviewer)
+    assert person.post(path, {**said, "args": {"order": TOKEN, "key": TOKEN}}).status_code == 400
+    assert person.post(path, {**said, "args": {"order": "A-8", "key": TOKEN}}).status_code == 201
