@@ -63,6 +63,13 @@ def list_checkpoints(*, run_id: UUID, before: int | None = None, limit: int = 10
     return [Listed(**row) for row in rows.values(*Listed.__dataclass_fields__)[:limit]]
 
 
+def neighbours(*, run_id: UUID, seq: int) -> tuple[int | None, int | None]:
+    """The numbers of the checkpoints next to `seq` that are kept: the one before and the one after."""
+    others = Checkpoint.objects.filter(run_id=run_id).values_list("seq", flat=True)
+    before, after = others.filter(seq__lt=seq).order_by("-seq"), others.filter(seq__gt=seq).order_by("seq")
+    return before.first(), after.first()
+
+
 def history_page(*, run_id: UUID, first: int, count: int) -> list[Any]:
     """At most `count` history items from index `first` on. Raises Unreadable."""
     with connection.cursor() as cursor:

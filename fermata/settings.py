@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from celery.schedules import crontab
 from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, validate
@@ -262,6 +263,7 @@ CELERY_BEAT_SCHEDULE = {
     "find stranded runs": {"task": "runs.tasks.find_stranded", "schedule": 60.0, "options": {"expires": 60}},
     "forget old requests": {"task": "runs.tasks.forget_old_requests", "schedule": 3600.0, "options": {"expires": 600}},
     "sweep approvals": {"task": "approvals.tasks.sweep", "schedule": 2.0, "options": {"expires": 4}},
+    "prune": {"task": "runs.tasks.prune", "schedule": crontab(hour=3, minute=17), "options": {"expires": 3600}},
     "seal the audit trail": {"task": "approvals.tasks.seal", "schedule": 10.0, "options": {"expires": 20}},
 }
 
@@ -297,6 +299,12 @@ except ValueError as error:
 FERMATA_SNAPSHOT_ENCRYPTION_REQUIRED = env.bool("FERMATA_SNAPSHOT_ENCRYPTION_REQUIRED", False)
 if FERMATA_SNAPSHOT_ENCRYPTION_REQUIRED and not FERMATA_SNAPSHOT_KEYS:
     raise ImproperlyConfigured("FERMATA_SNAPSHOT_ENCRYPTION_REQUIRED needs FERMATA_SNAPSHOT_KEYS")
+# How long what runs saved is kept, in days; without a number, for ever. The newest checkpoints stay at any age.
+_days = validate.Range(min=0)
+FERMATA_KEEP_CHECKPOINTS = env.int("FERMATA_KEEP_CHECKPOINTS", 100, validate=validate.Range(min=1))
+FERMATA_KEEP_CHECKPOINTS_DAYS = env.int("FERMATA_KEEP_CHECKPOINTS_DAYS", None, validate=_days)
+FERMATA_KEEP_FINISHED_RUNS_DAYS = env.int("FERMATA_KEEP_FINISHED_RUNS_DAYS", None, validate=_days)
+FERMATA_KEEP_FAILED_RUNS_DAYS = env.int("FERMATA_KEEP_FAILED_RUNS_DAYS", None, validate=_days)
 FERMATA_FAILPOINTS = env.bool("FERMATA_FAILPOINTS", False)
 if FERMATA_FAILPOINTS and PRODUCTION:
     raise ImproperlyConfigured("FERMATA_FAILPOINTS kills workers on purpose; it cannot be set in production")

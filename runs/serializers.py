@@ -70,6 +70,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "created_at",
             "updated_at",
             "finished_at",
+            "erased_at",
             "url",
         )
 

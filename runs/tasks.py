@@ -13,6 +13,7 @@ from runs.engine.executor import execute as execute_run
 from runs.engine.executor import oldest_ready
 from runs.idempotency import forget_old
 from runs.services.beats import note_alive
+from runs.services.retention import apply_retention
 from runs.services.sweeping import stranded
 from runs.services.sweeping import sweep as sweep_runs
 
@@ -45,3 +46,9 @@ def forget_old_requests() -> None:
 def find_stranded() -> None:
     """Once a minute: a run that is suspended with nothing open would sleep for ever."""
     stranded()
+
+
+@shared_task(name="runs.tasks.prune")
+def prune() -> None:
+    """Once a night: what the settings no longer keep."""
+    apply_retention()

@@ -32,6 +32,7 @@ class Run(models.Model):
     parent_seq = models.PositiveIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True, blank=True)
+    erased_at = models.DateTimeField(null=True, blank=True, help_text="When its content was erased.")
     result = models.BinaryField(null=True, blank=True, help_text="What the run completed with, encoded.")
     error_type = models.CharField(max_length=120, blank=True)
     error = models.TextField(blank=True)

@@ -80,6 +80,8 @@ def retry_run(*, run_id: UUID, actor: str, person: User | None = None) -> None:
             raise WrongState(run_id, run.status, "retried")
         if run.resume_mode == ResumeMode.POLL:
             raise WrongState(run_id, run.status, "retried here: its code lives elsewhere")
+        if Run.objects.filter(pk=run_id, erased_at__isnull=False).exists():
+            raise WrongState(run_id, run.status, "retried: its content was erased")
         cursor.execute(READ_FAILURES, (run_id, run.turn))
         repeated = [key for key, body in cursor.fetchall() if may_repeat(bytes(body))]
         cursor.execute(FORGET_FAILURES, (run_id, run.turn, repeated))
