@@ -7,4 +7,6 @@ function place(root) {
 }
 
 place(document);
-document.addEventListener("htmx:load", (event) => place(event.target));
+document.addEventListener("htmx:load", (event) => {
+  if (event.target !== document.body) place(event.target); // the whole page was placed already
+});
