@@ -287,6 +287,9 @@ if EMAIL_HOST:
 
 FERMATA_LEASE_SECONDS = env.float("FERMATA_LEASE_SECONDS", 15.0, validate=validate.Range(min=1, max=600))
 FERMATA_SLICE_SECONDS = env.float("FERMATA_SLICE_SECONDS", 30.0, validate=validate.Range(min=0))
+# Off behind a transaction pooler that does not keep prepared statements (PgBouncer before 1.21): PostgreSQL then plans
+# each statement anew.
+FERMATA_PREPARED_STATEMENTS = env.bool("FERMATA_PREPARED_STATEMENTS", True)
 FERMATA_MAX_CRASHES = env.int("FERMATA_MAX_CRASHES", 5, validate=validate.Range(min=1, max=100))
 FERMATA_MAX_FAILURES = env.int("FERMATA_MAX_FAILURES", 5, validate=validate.Range(min=1, max=100))
 FERMATA_HOOKS = "approvals.hooks.RunHooks"

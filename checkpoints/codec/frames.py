@@ -1,5 +1,7 @@
 """Encoded bytes as they are kept: one byte that says how they are packed, then zstd or nothing."""
 
+import threading
+
 import zstandard
 
 from checkpoints.errors import Corrupt
@@ -14,10 +16,21 @@ _WORTH_A_TRY = 128  # shorter bodies do not shrink by more than the frame costs
 _LEVEL = 3
 
 
+class _PerThread(threading.local):
+    """zstd's contexts: dearer to make than to use, and not for two threads at once."""
+
+    def __init__(self) -> None:
+        self.compressor = zstandard.ZstdCompressor(level=_LEVEL)
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+_zstd = _PerThread()
+
+
 def framed(data: bytes) -> bytes:
     """`data`, compressed where that makes it shorter."""
     if len(data) >= _WORTH_A_TRY:
-        compressed = zstandard.ZstdCompressor(level=_LEVEL).compress(data)
+        compressed = _zstd.compressor.compress(data)
         if len(compressed) < len(data):
             return _ZSTD + compressed
     return _PLAIN + data
@@ -41,6 +54,6 @@ def unframed(body: bytes, *, what: str, max_bytes: int = MAX_BYTES) -> bytes:
     if kind == _PLAIN:
         return data
     try:
-        return zstandard.ZstdDecompressor().decompress(data, allow_extra_data=False)
+        return _zstd.decompressor.decompress(data, allow_extra_data=False)
     except zstandard.ZstdError:
         raise Corrupt(what, "truncated or damaged zstd frame") from None

@@ -2,7 +2,7 @@
 
 from checkpoints.store.reading import load
 from checkpoints.store.records import Cursor, Head, Part, Snapshot
-from checkpoints.store.writing import Cte, Prepared, encode_item, insert, prepare
+from checkpoints.store.writing import Cte, Prepared, decode_item, encode_item, insert, prepare
 
 __all__ = [
     "Cte",
@@ -11,6 +11,7 @@ __all__ = [
     "Part",
     "Prepared",
     "Snapshot",
+    "decode_item",
     "encode_item",
     "insert",
     "load",

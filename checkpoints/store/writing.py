@@ -15,10 +15,12 @@ give one row or none.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 from uuid import UUID
 
+from checkpoints.codec.decoding import unpacked
 from checkpoints.codec.encoding import Walk, pack
 from checkpoints.codec.places import root
 from checkpoints.codec.secrecy import packed_to_save
@@ -75,7 +77,7 @@ class Prepared:
         found = [
             Cte(
                 name="checkpoint",
-                sql=_CHECKPOINT.format(guard=guard),
+                sql=_sql(_CHECKPOINT, guard),
                 params=(
                     label.epoch,
                     self.size,
@@ -95,10 +97,10 @@ class Prepared:
         ]
         here = (label.seq, label.run_id)
         if self.parts:
-            sql = _PARTS.format(guard=guard, rows=", ".join([_PART_ROW] * len(self.parts)))
+            sql = _sql(_PARTS, guard, _PART_ROW, len(self.parts))
             found.append(Cte(name="parts", sql=sql, params=(*here, *chain.from_iterable(self.parts))))
         if self.chunks:
-            sql = _HISTORY.format(guard=guard, rows=", ".join([_CHUNK_ROW] * len(self.chunks)))
+            sql = _sql(_HISTORY, guard, _CHUNK_ROW, len(self.chunks))
             found.append(Cte(name="history", sql=sql, params=(*here, *chain.from_iterable(self.chunks))))
         return tuple(found)
 
@@ -106,6 +108,11 @@ class Prepared:
 def encode_item(item: object, index: int) -> bytes:
     """A history item as `prepare` takes it, encoded when appended. Raises Unencodable, HoldsCredential."""
     return packed_to_save(Walk(), item, root(f"history[{index}]"))
+
+
+def decode_item(body: bytes, index: int) -> Any:
+    """The item that `encode_item` was given, as a later load will give it back."""
+    return unpacked(body, what=f"history[{index}]")
 
 
 def prepare(
@@ -204,6 +211,11 @@ def insert(cursor: Cursor, prepared: Prepared) -> None:
     ctes = prepared.ctes("held")
     inserts = ", ".join(f"{cte.name} AS ({cte.sql})" for cte in ctes)
     cursor.execute(f"WITH held AS (SELECT), {inserts} SELECT", [param for cte in ctes for param in cte.params])
+
+
+@lru_cache(1024)
+def _sql(template: str, guard: str, row: str = "", count: int = 0) -> str:
+    return template.format(guard=guard, rows=", ".join([row] * count))
 
 
 def _part(before: Part | None, seq: int, data: bytes) -> Part:

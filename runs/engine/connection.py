@@ -1,7 +1,8 @@
 """The engine's own connection: plain psycopg, one per thread, opened when first needed, kept between runs.
 
 Celery closes Django's connection around each task, and the ORM has no place on the hot path. The connection is in
-autocommit and carries no session state, so that a transaction pooler may stand between.
+autocommit and carries no session state but prepared statements, so that a transaction pooler may stand between; one
+that cannot keep those either wants `FERMATA_PREPARED_STATEMENTS=0`.
 """
 
 import os
@@ -14,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, LiteralString
 
 import psycopg
+from django.conf import settings
 from django.db import connections
 from psycopg.abc import Params
 
@@ -21,6 +23,7 @@ from runs.engine import failpoints
 
 LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 CONNECT_SECONDS = 5
+PREPARE_AFTER = 5  # executions: a rare statement is not worth a place in the server's cache
 
 # A worker stopped inside a transaction must not block the claim of its run beyond the lease.
 BEGIN = "BEGIN; SET LOCAL lock_timeout = '2s'; SET LOCAL idle_in_transaction_session_timeout = '5s'"
@@ -109,7 +112,7 @@ def connection_parameters() -> dict[str, Any]:
     return {
         **parameters,
         "autocommit": True,
-        "prepare_threshold": None,
+        "prepare_threshold": PREPARE_AFTER if settings.FERMATA_PREPARED_STATEMENTS else None,
         "connect_timeout": CONNECT_SECONDS,
         "keepalives_idle": 5,
         "keepalives_interval": 2,

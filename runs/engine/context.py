@@ -14,7 +14,7 @@ from uuid import UUID, uuid5
 from django.conf import settings
 
 from checkpoints import codec
-from checkpoints.store import encode_item
+from checkpoints.store import decode_item, encode_item
 from runs.engine.connection import database_time, engine_connection, reconnect
 from runs.engine.effects import Performer, Permission
 from runs.engine.gates import Gates, Opener, Question
@@ -48,8 +48,9 @@ class History(Sequence[Any]):
     def append(self, item: Any) -> None:
         """Add an item. Raises Unencodable, with its path, for what cannot be saved."""
         self.guard()
-        body = encode_item(item, len(self._items))
-        self._items.append(codec.freeze(codec.roundtrip(item, f"history[{len(self._items)}]")))
+        index = len(self._items)
+        body = encode_item(item, index)
+        self._items.append(codec.freeze(decode_item(body, index)))
         self.added.append(body)
 
     def mark_saved(self) -> None:

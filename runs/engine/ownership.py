@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
+from itertools import chain
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -51,10 +53,10 @@ RECORD_READS = """
                            started_at, finished_at, outcome)
     SELECT fence.run_id, %s, r.key, r.ordinal, %s, r.tool, 'read', r.args_hash, r.state, 0, %s, %s, now(), now(),
            r.outcome
-    FROM fence, unnest(%s::text[], %s::int[], %s::text[], %s::bytea[], %s::text[], %s::bytea[])
-         AS r(key, ordinal, tool, args_hash, state, outcome)
+    FROM fence, (VALUES {rows}) AS r(key, ordinal, tool, args_hash, state, outcome)
     ON CONFLICT (run_id, turn, key) DO NOTHING
 """
+READ_ROW = "(%s::text, %s::int, %s::text, %s::bytea, %s::text, %s::bytea)"
 
 # A repeated call (a resend, or another try after NotPerformed) takes its own row up again.
 RECORD_INTENT = """
@@ -318,19 +320,8 @@ class Ownership:
         return LostRun()
 
     def _reads(self, turn: int, phase: str) -> tuple[str, tuple[Any, ...]]:
-        r = self.reads
-        return RECORD_READS, (
-            turn,
-            phase,
-            self.epoch,
-            self.build,
-            [x.key for x in r],
-            [x.ordinal for x in r],
-            [x.tool for x in r],
-            [x.args_hash for x in r],
-            [x.state for x in r],
-            [x.outcome for x in r],
-        )
+        rows = [(r.key, r.ordinal, r.tool, r.args_hash, r.state, r.outcome) for r in self.reads]
+        return _record_reads(len(rows)), (turn, phase, self.epoch, self.build, *chain.from_iterable(rows))
 
     def _with_reads(self, ctes: Ctes, turn: int, phase: str) -> Ctes:
         return [("reads", *self._reads(turn, phase)), *ctes] if self.reads else ctes
@@ -360,11 +351,21 @@ class Ownership:
         return self._compose(fence, (self.run_id, self.epoch), ctes, result)
 
     def _compose(self, fence: str, params: Params, ctes: Ctes, result: str) -> psycopg.Cursor[Any]:
-        sql = f"WITH fence AS ({fence})" + "".join(f", {name} AS ({body})" for name, body, _ in ctes) + f" {result}"
-        return self.connection.execute(sql.encode(), (*params, *(p for _, _, values in ctes for p in values)))
+        sql = _statement(fence, tuple((name, body) for name, body, _ in ctes), result)
+        return self.connection.execute(sql, (*params, *(p for _, _, values in ctes for p in values)))
 
     def _within(self, cursor: Cursor, ctes: Ctes, result: str) -> None:
         """Run `ctes` in a transaction that already holds the run's lock."""
-        fence = "WITH fence AS (SELECT %s::uuid AS run_id)"
-        sql = fence + "".join(f", {name} AS ({body})" for name, body, _ in ctes) + f" {result}"
-        cursor.execute(sql.encode(), (self.run_id, *(p for _, _, values in ctes for p in values)))
+        sql = _statement("SELECT %s::uuid AS run_id", tuple((name, body) for name, body, _ in ctes), result)
+        cursor.execute(sql, (self.run_id, *(p for _, _, values in ctes for p in values)))
+
+
+@lru_cache(256)
+def _statement(fence: str, ctes: tuple[tuple[str, str], ...], result: str) -> bytes:
+    """The same text for the same shape, so that psycopg finds what the server has prepared."""
+    return f"WITH fence AS ({fence}){''.join(f', {name} AS ({body})' for name, body in ctes)} {result}".encode()
+
+
+@lru_cache(256)
+def _record_reads(count: int) -> str:
+    return RECORD_READS.format(rows=", ".join([READ_ROW] * count))

@@ -65,6 +65,7 @@ class Tool:
     risk: str
     target: str
     takes_key: bool
+    signature: inspect.Signature  # of a call by an author, who gives no idempotency key
 
     def __call__(self, *args: object, **kwargs: object) -> None:
         raise TypeError(
@@ -74,16 +75,11 @@ class Tool:
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The call's arguments by name, defaults included. Raises TypeError as a call would."""
-        signature = inspect.signature(self.fn)
-        if self.takes_key:
-            signature = signature.replace(
-                parameters=[p for name, p in signature.parameters.items() if name != "idempotency_key"]
-            )
-        bound = signature.bind(*args, **kwargs)
+        bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         arguments: dict[str, Any] = {}
         for name, value in bound.arguments.items():
-            if signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+            if self.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
                 arguments.update(value)
             else:
                 arguments[name] = value
@@ -136,7 +132,8 @@ def tool(
 
     def register(fn: Callable[..., Any]) -> Tool:
         label = name or fn.__name__
-        parameters = inspect.signature(fn).parameters
+        signature = inspect.signature(fn)
+        parameters = signature.parameters
         _check_function(label, fn)
         if effect not in EFFECTS:
             raise ValueError(f"tool {label}: effect must be one of {', '.join(EFFECTS)}, not {effect!r}")
@@ -160,6 +157,9 @@ def tool(
             risk=risk,
             target=target,
             takes_key="idempotency_key" in parameters,
+            signature=signature.replace(
+                parameters=[parameter for name, parameter in parameters.items() if name != "idempotency_key"]
+            ),
         )
         _tools[label] = made
         return made
