@@ -5,7 +5,7 @@ from runs.engine.context import Completion, RunContext
 from runs.engine.secrets import secret
 from runs.engine.tools import DidNotHappen, Happened, NotPerformed, StepFailed, Tool, tool
 from runs.engine.turn import AuthorError
-from runs.engine.workflows import entry, upcast, workflow
+from runs.engine.workflows import entry, every, upcast, workflow
 
 __all__ = [
     "AuthorError",
@@ -18,6 +18,7 @@ __all__ = [
     "StepFailed",
     "Tool",
     "entry",
+    "every",
     "secret",
     "tool",
     "upcast",

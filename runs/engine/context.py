@@ -53,10 +53,10 @@ class History(Sequence[Any]):
         self._items.append(codec.freeze(decode_item(body, index)))
         self.added.append(body)
 
-    def mark_saved(self) -> None:
-        """What was added is in a checkpoint now."""
-        self.saved = len(self._items)
-        self.added = []
+    def mark_saved(self, length: int) -> None:
+        """The first `length` items are in a checkpoint now."""
+        del self.added[: length - self.saved]
+        self.saved = length
 
     def __getitem__(self, index: Any) -> Any:
         return self._items[index]

@@ -73,10 +73,9 @@ def _unsaveable(error: Exception) -> StepFailed:
 class Performer:
     """Runs the steps of one try of one turn."""
 
-    def __init__(self, *, own: Ownership, turn: Turn, failures: int) -> None:
+    def __init__(self, *, own: Ownership, turn: Turn) -> None:
         self.own = own
         self.turn = turn
-        self.failures = failures
 
     def perform(
         self, key: str, tool: Tool, arguments: Mapping[str, Any], *, permission: Permission | None = None
@@ -223,11 +222,11 @@ class Performer:
 
     @property
     def _last_try(self) -> bool:
-        return self.failures + 1 >= settings.FERMATA_MAX_FAILURES
+        return self.own.failures + 1 >= settings.FERMATA_MAX_FAILURES
 
     def _try_later(self, key: str, why: str) -> Parked:
         """Queue the run, with a back-off that doubles at each try from the same checkpoint."""
-        wake_at = self._now() + timedelta(seconds=min(2**self.failures, BACKOFF_CAP_SECONDS))
+        wake_at = self._now() + timedelta(seconds=min(2**self.own.failures, BACKOFF_CAP_SECONDS))
         self.own.leave(status=RunStatus.QUEUED.value, detail=f"trying {key} again: {why}", wake_at=wake_at, failures=1)
         return Parked()
 

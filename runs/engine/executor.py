@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import time
 import traceback
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -74,7 +75,8 @@ class Slice:
     entry_digest: bytes
     turn: int
     phase: str
-    failures: int
+    skipped: int = 0  # boundaries since the last checkpoint
+    saved_at: float = field(default_factory=time.monotonic)
 
 
 def oldest_ready() -> UUID | None:
@@ -97,7 +99,14 @@ def execute(run_id: UUID, *, worker: str) -> bool:
         return False
     if claim is None:
         return False
-    own = Ownership(connection=connection, run_id=run_id, epoch=claim.epoch, head_seq=claim.head_seq, build=build())
+    own = Ownership(
+        connection=connection,
+        run_id=run_id,
+        epoch=claim.epoch,
+        head_seq=claim.head_seq,
+        build=build(),
+        failures=claim.failures,
+    )
     with heartbeat.watching(own), codec.keeping_secrets_out():
         try:
             _work(own, claim)
@@ -150,7 +159,6 @@ def _rehydrate(own: Ownership, claim: Claim) -> Slice:
         entry_digest=saved.snapshot.digest,
         turn=claim.turn,
         phase=claim.phase,
-        failures=claim.failures,
     )
 
 
@@ -171,7 +179,7 @@ def _phases(run: Slice) -> None:
         if context.completed is not None or isinstance(outcome, Completion):
             _complete(run, context, outcome)
             return
-        _save(run, context, _next_phase(run, outcome))
+        _go_on(run, context, _next_phase(run, outcome))
         if is_draining() or time.monotonic() > ends:
             run.own.leave(status=RunStatus.QUEUED.value)
             return
@@ -196,7 +204,7 @@ def _context(
         position=position,
         pending=pending,
         turn=turn,
-        performer=Performer(own=run.own, turn=turn, failures=run.failures),
+        performer=Performer(own=run.own, turn=turn),
         gates=Gates(own=run.own, turn=turn, draft=draft),
     )
     return context
@@ -221,17 +229,28 @@ def _prepare(run: Slice, context: RunContext, epoch: int, phase: str, turn: int,
     )
 
 
-def _save(run: Slice, context: RunContext, phase: str) -> None:
-    prepared = run.own.save_checkpoint(
-        lambda epoch: _prepare(run, context, epoch, phase, run.turn + 1, Reason.PHASE),
-        turn=run.turn + 1,
-        phase=phase,
-        schema=run.flow.schema,
-        left_phase=run.phase,
-    )
-    context.history.mark_saved()
-    run.head, run.entry_digest = prepared.head, prepared.digest
-    run.turn, run.phase, run.failures = run.turn + 1, phase, 0
+def _go_on(run: Slice, context: RunContext, phase: str) -> None:
+    """Save the boundary before `phase`: now or, by the workflow's policy, once something depends on it."""
+    turn, left = run.turn + 1, run.phase
+
+    def prepared_for(epoch: int) -> Prepared:
+        return _prepare(run, context, epoch, phase, turn, Reason.PHASE)
+
+    def save(prepare: Callable[[int], Prepared], left_phase: str | None) -> None:
+        prepared = run.own.save_checkpoint(
+            prepare, turn=turn, phase=phase, schema=run.flow.schema, left_phase=left_phase
+        )
+        context.history.mark_saved(prepared.head.history_length)
+        run.head, run.entry_digest = prepared.head, prepared.digest
+        run.skipped, run.saved_at = 0, time.monotonic()
+
+    if run.flow.checkpoint.is_due(phases=run.skipped + 1, seconds=time.monotonic() - run.saved_at):
+        save(prepared_for, left)
+    else:
+        now = prepared_for(run.own.epoch)  # the next phase will change the state
+        run.own.defer(lambda: save(lambda epoch: now, None))
+        run.skipped += 1
+    run.turn, run.phase = turn, phase
 
 
 def _draft(run: Slice, context: RunContext) -> Draft:

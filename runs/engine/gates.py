@@ -209,6 +209,7 @@ class Gates:
         superseded: int = 1,
     ) -> None:
         """Open what is to be opened and park; returns only if by then every question has its answer."""
+        self.own.anchor()
         draft = self._draft()
         if opener is not None:
             opener.prepare([question.key for question in (*new, *changed)])

@@ -137,19 +137,49 @@ class Intent:
 class Ownership:
     """One worker's hold on one run at one epoch; `epoch` and `head_seq` follow what has committed."""
 
-    def __init__(self, *, connection: EngineConnection, run_id: UUID, epoch: int, head_seq: int, build: str) -> None:
+    def __init__(
+        self,
+        *,
+        connection: EngineConnection,
+        run_id: UUID,
+        epoch: int,
+        head_seq: int,
+        build: str,
+        failures: int = 0,
+    ) -> None:
         self.connection = connection
         self.run_id = run_id
         self.epoch = epoch
         self.head_seq = head_seq
         self.build = build
+        self.failures = failures  # tries from this checkpoint that came to nothing
         self.lost = False
         self.call_ends: float | None = None  # CLOCK_BOOTTIME after which the heartbeat lets go of a stuck call
         self.reads: list[ReadOutcome] = []
+        self._deferred: Callable[[], None] | None = None
 
     @property
     def lease(self) -> timedelta:
         return timedelta(seconds=settings.FERMATA_LEASE_SECONDS)
+
+    # --- boundaries between phases that are not saved at once ------------------------------------------------
+
+    def defer(self, save: Callable[[], None]) -> None:
+        """Let `save` save the boundary that was reached, once something depends on it; the one before is skipped.
+
+        What was read before it needs no record: whoever has to start before the boundary reads again.
+        """
+        self._deferred = save
+        self.reads.clear()
+
+    def anchor(self) -> None:
+        """Save the boundary at which the current turn began, if that was deferred.
+
+        Nothing may be recorded in a turn that no checkpoint leads to: it would be orphaned by a crash.
+        """
+        save, self._deferred = self._deferred, None
+        if save is not None:
+            save()
 
     # --- what a phase writes ---------------------------------------------------------------------------------
 
@@ -157,6 +187,7 @@ class Ownership:
         """Make the waiting read outcomes durable on their own."""
         if not self.reads:
             return
+        self.anchor()
 
         def write() -> bool:
             row = self._fenced(HELD, self._with_reads([], turn, phase)).fetchone()
@@ -169,6 +200,7 @@ class Ownership:
     def record_intent(self, intent: Intent, *, spend: Callable[[Cursor], None] | None = None) -> datetime:
         """Commit the intent (with the grant's spending, in one transaction); returns when it was first started."""
         result = "SELECT started_at FROM intent"
+        self.anchor()
 
         def write() -> datetime | None:
             failpoint("intent.before")
@@ -229,37 +261,47 @@ class Ownership:
         raise self.lose()
 
     def save_checkpoint(
-        self, prepare: Callable[[int], Prepared], *, turn: int, phase: str, schema: int, left_phase: str
+        self, prepare: Callable[[int], Prepared], *, turn: int, phase: str, schema: int, left_phase: str | None
     ) -> Prepared:
         """One autocommit statement: the fence, the head, the snapshot, its history, the waiting reads.
 
-        `prepare` makes the checkpoint for an epoch. `turn` and `phase` come next; the reads belong to the turn before.
+        `prepare` makes the checkpoint for an epoch. `turn` and `phase` come next; the reads belong to the turn before,
+        in `left_phase`. Without one they are newer than this checkpoint, and wait on.
         """
+        if self._deferred is not None:  # passed over now, so that no checkpoint leads to the turn that read these
+            self._deferred = None
+            self.reads.clear()
         before = self.head_seq
+        prepared: Prepared | None = None
 
         def write() -> Prepared | None:
+            nonlocal prepared
+            if prepared is not None and self.head_seq == before + 1:
+                return prepared  # it had committed before the connection was lost
             prepared = prepare(self.epoch)
-            if self.head_seq == before + 1:  # it had committed before the connection was lost
-                return prepared
             failpoint("checkpoint.before")
             fence = (before + 1, turn, phase, schema, self.build, self.lease, self.run_id, self.epoch, before)
             ctes: Ctes = [(c.name, c.sql, tuple(c.params)) for c in prepared.ctes("fence")]
-            ctes = self._with_reads(ctes, turn - 1, left_phase)
+            if left_phase is not None:
+                ctes = self._with_reads(ctes, turn - 1, left_phase)
             row = self._compose(SAVE_CHECKPOINT, fence, ctes, COUNT).fetchone()
             failpoint("checkpoint.after")
             return prepared if row and row[0] else None
 
-        prepared = self.durably(write)
-        if prepared is None:
+        written = self.durably(write)
+        if written is None:
             raise self.lose()
         self.head_seq = before + 1
-        self.reads.clear()
-        return prepared
+        self.failures = 0
+        if left_phase is not None:
+            self.reads.clear()
+        return written
 
     def leave(
         self, *, status: str, reason: str = "", detail: str = "", wake_at: datetime | None = None, failures: int = 0
     ) -> None:
         """Give the run up: back to the queue, parked on a timer, or blocked."""
+        self.anchor()
 
         def write() -> bool:
             failpoint("release.before")
@@ -281,6 +323,7 @@ class Ownership:
     @contextmanager
     def held(self) -> Iterator[Cursor]:
         """A transaction that begins with the run's lock at this epoch. Raises LostRun where that finds no row."""
+        self.anchor()
         with self.connection.transaction() as cursor:
             cursor.execute(HELD, (self.run_id, self.epoch))
             if cursor.fetchone() is None:

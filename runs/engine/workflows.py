@@ -11,6 +11,30 @@ _UPCASTS = "_fermata_upcasts_from"
 
 
 @dataclass(frozen=True)
+class Every:
+    """When the boundary between two phases is saved. It always is before anything is recorded, and at a gate, and at
+    the end: this spares boundaries of phases that only read and compute."""
+
+    phases: int | None
+    seconds: float | None
+
+    def is_due(self, *, phases: int, seconds: float) -> bool:
+        """Whether to save now: so many phases and seconds after the last time."""
+        enough = self.phases is not None and phases >= self.phases
+        return enough or (self.seconds is not None and seconds >= self.seconds)
+
+
+def every(*, phases: int | None = None, seconds: float | None = None) -> Every:
+    """Save after so many phases or so many seconds, whichever comes first. Raises ValueError."""
+    if (phases is None and seconds is None) or (phases is not None and phases < 1):
+        raise ValueError("every: give phases=, at least 1, or seconds=, or both")
+    return Every(phases, seconds)
+
+
+EVERY_PHASE = every(phases=1)
+
+
+@dataclass(frozen=True)
 class Workflow:
     """A registered class. `phases` by name; `upcasters[n]` takes a state of schema n to n + 1."""
 
@@ -19,6 +43,7 @@ class Workflow:
     cls: type
     phases: Mapping[str, Callable[..., Any]]
     entries: frozenset[str]
+    checkpoint: Every = EVERY_PHASE
     upcasters: Mapping[int, Upcaster] = field(default_factory=dict)
 
     @property
@@ -73,8 +98,8 @@ def _check_phase(name: str, label: str, member: Callable[..., Any]) -> None:
         )
 
 
-def workflow(name: str, *, schema: int = 1) -> Callable[[type], type]:
-    """Register a class as the workflow `name`, whose snapshots have this `schema` number.
+def workflow(name: str, *, schema: int = 1, checkpoint: Every = EVERY_PHASE) -> Callable[[type], type]:
+    """Register a class as the workflow `name`, whose snapshots have this `schema` number and are taken at `checkpoint`.
 
     Its public methods, `(self, run)`, are its phases; a hosted run begins at `start`. Raises TypeError or ValueError,
     saying what to change.
@@ -103,7 +128,7 @@ def workflow(name: str, *, schema: int = 1) -> Callable[[type], type]:
         if known and (known.cls.__module__, known.cls.__qualname__) != (cls.__module__, cls.__qualname__):
             raise ValueError(f"workflow {name}: already registered by {known.cls.__module__}.{known.cls.__qualname__}")
         cls.__setattr__ = _refuse_setattr  # type: ignore[assignment,method-assign]
-        _workflows[name] = Workflow(name, schema, cls, phases, frozenset(entries), upcasters)
+        _workflows[name] = Workflow(name, schema, cls, phases, frozenset(entries), checkpoint, upcasters)
         return cls
 
     return register

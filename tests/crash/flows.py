@@ -1,4 +1,7 @@
-"""What the crash tests run: for each kind of effect, a step, a gate, and a gated call, in three phases."""
+"""What the crash tests run: for each kind of effect, a step, a gate, and a gated call, in three phases.
+
+The `lazy` ones have further phases in between, whose boundaries their policy skips.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from approvals.gates import require_approval
-from runs.authoring import DidNotHappen, Happened, RunContext, Tool, tool, workflow
+from runs.authoring import DidNotHappen, Happened, RunContext, Tool, every, tool, workflow
 
 KINDS = ("read", "keyed", "probe", "once")
 
@@ -45,9 +48,7 @@ def make_tools(kind: str, *, gated: bool) -> Tool:
     return tool(**options)(plain)
 
 
-def make_workflow(kind: str) -> None:
-    act_tool, gated_tool = make_tools(kind, gated=False), make_tools(kind, gated=True)
-
+def make_workflow(kind: str, act_tool: Tool, gated_tool: Tool) -> type:
     class Crash:
         def start(self, run: RunContext) -> object:
             run.state["n"] = 1
@@ -68,8 +69,44 @@ def make_workflow(kind: str) -> None:
             return run.complete({"history": len(run.history), "gated": run.state["gated"]})
 
     Crash.__qualname__ = f"Crash{kind}"
-    workflow(f"crash/{kind}")(Crash)
+    return workflow(f"crash/{kind}")(Crash)
+
+
+def make_lazy(kind: str, act_tool: Tool, gated_tool: Tool) -> type:
+    class Lazy:
+        def start(self, run: RunContext) -> object:
+            return self._count(run, self.start, self.act, 4)
+
+        def act(self, run: RunContext) -> object:
+            receipt = run.step("act", act_tool, f"{run.id}-act")
+            run.history.append({"role": "tool", "content": receipt})
+            return self.between
+
+        def between(self, run: RunContext) -> object:
+            return self._count(run, self.between, self.gate, 8)
+
+        def gate(self, run: RunContext) -> object:
+            args = {"what": f"{run.id}-gated"}
+            grant = require_approval(run, "gate", tool=gated_tool, args=args, title="Go on")
+            run.state["gated"] = grant.perform(run)
+            return self.after
+
+        def after(self, run: RunContext) -> object:
+            return self._count(run, self.after, self.end, 12)
+
+        def end(self, run: RunContext) -> object:
+            return run.complete({"n": run.state["n"], "history": len(run.history)})
+
+        def _count(self, run: RunContext, again: object, on: object, until: int) -> object:
+            run.state["n"] = run.state.get("n", 0) + 1
+            run.now()
+            return again if run.state["n"] < until else on
+
+    Lazy.__qualname__ = f"Lazy{kind}"
+    return workflow(f"lazy/{kind}", checkpoint=every(phases=10))(Lazy)
 
 
 for _kind in KINDS:
-    make_workflow(_kind)
+    _tools = make_tools(_kind, gated=False), make_tools(_kind, gated=True)
+    make_workflow(_kind, *_tools)
+    make_lazy(_kind, *_tools)

@@ -41,11 +41,11 @@ class Receiver:
 class Forks:
     """Workers that are forked on request; see `tests.crash.forks`."""
 
-    def __init__(self, receiver: Receiver, log: Path) -> None:
+    def __init__(self, receiver: Receiver, log: Path, *, slice_seconds: int = 0) -> None:
         env = environment(
             FERMATA_FAILPOINTS="1",
             FERMATA_LEASE_SECONDS=str(LEASE_SECONDS),
-            FERMATA_SLICE_SECONDS="0",
+            FERMATA_SLICE_SECONDS=str(slice_seconds),
             RECEIVER=receiver.url,
         )
         with log.open("ab") as errors:

@@ -92,14 +92,25 @@ def gates(own: Ownership) -> Gates:
     return Gates(own=own, turn=turn, draft=lambda: Draft(seq=0, body=codec.encode({}), digest=bytes(32)))
 
 
+def deferred(own: Ownership) -> Ownership:
+    """A worker that skipped a boundary."""
+    make = checkpoint(own)
+
+    def save() -> None:
+        own.save_checkpoint(make, turn=1, phase="act", schema=1, left_phase=None)
+
+    own.defer(save)
+    return own
+
+
 STATEMENTS: dict[str, Callable[[Ownership], Any]] = {
     "intent": lambda own: own.record_intent(intent("new")),
     "intent with a grant": lambda own: own.record_intent(intent("new"), spend=lambda cursor: None),
     "intent again": lambda own: own.record_intent(intent("begun")),
     "reads": lambda own: own.record_reads(turn=0, phase="start"),
-    "checkpoint": lambda own: own.save_checkpoint(
-        checkpoint(own), turn=1, phase="act", schema=1, left_phase="start"
-    ),
+    "checkpoint": lambda own: own.save_checkpoint(checkpoint(own), turn=1, phase="act", schema=1, left_phase="start"),
+    "deferred checkpoint": lambda own: deferred(own).anchor(),
+    "leave after a deferred checkpoint": lambda own: deferred(own).leave(status="queued"),
     "leave": lambda own: own.leave(status="queued"),
     "block": lambda own: own.leave(status="blocked", detail="stale"),
     "gate": lambda own: gates(own).ask([Question("gate", bytes(32))], Nobody()),
