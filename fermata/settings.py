@@ -49,6 +49,7 @@ INSTALLED_APPS = [
     "checkpoints.apps.CheckpointsConfig",
     "runs.apps.RunsConfig",
     "approvals.apps.ApprovalsConfig",
+    "fermata_langgraph.apps.FermataLangGraphConfig",
     "examples.apps.ExamplesConfig",
     "fermata.certify",
     "django.contrib.admin",

@@ -18,11 +18,16 @@ class Sealed:
     place: Callable[..., Place]
 
 
-TABLES = (
+TABLES = [
     Sealed(table="checkpoints_checkpoint", key=("run_id", "seq"), place=checkpoint_place),
     Sealed(table="checkpoints_statepart", key=("run_id", "name", "introduced_seq"), place=part_place),
     Sealed(table="checkpoints_historychunk", key=("run_id", "first", "count"), place=chunk_place),
-)
+]
+
+
+def register(table: Sealed) -> None:
+    """Seal this table anew as well: an app above keeps sealed bodies of its own."""
+    TABLES.append(table)
 
 
 def reseal(cursor: Cursor, table: Sealed, after: tuple[Any, ...] | None, limit: int) -> "Batch":
