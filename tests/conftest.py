@@ -23,6 +23,7 @@ from runs.dispatch import breaker
 from runs.engine.connection import engine_connection
 from runs.models import Agent, Membership, Team
 from tests.support.cleaning import Cleaner
+from tests.support.struck import table
 from tests.support.workers import WorkerFactory
 
 AUDIT_TRAIL = {"FERMATA_AUDIT_KEY": b64encode(bytes(32)).decode(), "FERMATA_AUDIT_ANCHOR": ""}
@@ -62,6 +63,12 @@ def missing_services() -> list[str]:
         except OSError:
             missing.append(name)
     return missing
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What the crash tests interrupted, also when they ran in processes of their own."""
+    for line in table(terminalreporter.stats.get("passed", [])):
+        terminalreporter.write_line(line)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import product
@@ -24,13 +23,14 @@ from runs.services.starting import start_run
 from runs.services.sweeping import sweep
 from tests.crash import flows
 from tests.crash.harness import LEASE_SECONDS, Forks, Receiver, answer_as_a_person_would, check
+from tests.support.struck import PROPERTY
 from tests.support.waiting import until
 
 ACTIONS = {"kill": f"signal {signal.SIGKILL}", "stop": "stopped", "cut": "struck", "lose": "struck"}
 BEFORE_THE_GATE = ("claim", "load", "intent", "call", "outcome", "checkpoint", "gate", "release")
 AFTER_THE_DECISION = ("claim", "load", "deliver", "intent", "call", "outcome", "checkpoint", "finish", "release")
 EFFECTS_ONLY = {"intent", "call", "outcome"}
-TABLE: Counter[tuple[str, str, str]] = Counter()
+pytestmark = pytest.mark.xdist_group("failpoints")
 
 
 def cases() -> Iterator[Any]:
@@ -53,6 +53,7 @@ def test_interrupted_anywhere_nothing_is_lost_and_nothing_is_done_twice(
     receiver: Receiver,
     forks: Forks,
     move_clock: Callable[[timedelta], None],
+    record_property: Callable[[str, object], None],
 ) -> None:
     run = start_run(agent=agent, workflow=f"crash/{kind}", input=None)
     if stage == "after":
@@ -61,7 +62,7 @@ def test_interrupted_anywhere_nothing_is_lost_and_nothing_is_done_twice(
     doomed = forks.fork(run.id, f"{name}:{action}")
     assert forks.wait(doomed) == ACTIONS[action]
     struck_at = boot_time()
-    TABLE[name, kind, action] += 1
+    record_property(PROPERTY, (name, kind, action))
     for _ in range(12):
         if RunHead.objects.get(run=run).status in ("completed", "failed"):
             break
@@ -75,13 +76,3 @@ def test_interrupted_anywhere_nothing_is_lost_and_nothing_is_done_twice(
         os.kill(doomed, signal.SIGCONT)
         assert forks.wait(doomed) in ("done", "struck")
     check(run, kind, receiver)
-
-
-def test_zz_the_table(capsys: pytest.CaptureFixture[str]) -> None:
-    """Print how often each point was struck."""
-    with capsys.disabled():
-        print(f"\n{'failpoint':<20}" + "".join(f"{kind:>8}" for kind in flows.KINDS))
-        for name in NAMES:
-            counts = [sum(TABLE[name, kind, action] for action in ACTIONS) for kind in flows.KINDS]
-            print(f"{name:<20}" + "".join(f"{count:>8}" for count in counts))
-        print(f"cases: {TABLE.total()}")

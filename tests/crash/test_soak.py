@@ -27,13 +27,14 @@ UNFINISHED = ("queued", "running", "suspended")
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.xdist_group("failpoints")
 def test_workers_that_die_at_random_lose_nothing_and_repeat_nothing(
     agent: Agent,
     reviewer: User,
     receiver: Receiver,
     forks: Forks,
     move_clock: Callable[[timedelta], None],
-    capsys: pytest.CaptureFixture[str],
+    record_property: Callable[[str, object], None],
 ) -> None:
     rng = random.Random(SEED)
     kinds = [rng.choice(flows.KINDS) for _ in range(RUNS)]
@@ -58,9 +59,8 @@ def test_workers_that_die_at_random_lose_nothing_and_repeat_nothing(
     finish_calmly(runs, forks, reviewer, receiver, move_clock)
     for run, kind in runs:
         check(run, kind, receiver)
-    with capsys.disabled():
-        took = time.monotonic() - begun
-        print(f"\nsoak: seed {SEED}, {RUNS} runs, {became.total()} workers, {dict(became)}, {took:.0f} s")
+    took = time.monotonic() - begun
+    record_property("soak", f"seed {SEED}, {RUNS} runs, {became.total()} workers, {dict(became)}, {took:.0f} s")
 
 
 def finish_calmly(
