@@ -6,19 +6,23 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth.models import Group, User
-from django.db import connection, transaction
-
 from approvals import canonical
 from approvals.models import Approval, AuditEvent, Policy
+from approvals.services.doubt import open_in_doubt
+from approvals.services.grants import spend
 from approvals.services.opening import Ask, RunFacts, open_approvals, prepare
 from approvals.services.voting import vote
+from approvals.states import ApprovalKind
 from checkpoints import codec
-from runs.models import Agent, Gate, Run, RunHead
+from django.contrib.auth.models import Group, User
+from django.db import connection, transaction
+from runs.clock import database_now
+from runs.models import Agent, Gate, Run, RunHead, Step
 from runs.services.locking import lock_run
-from runs.states import GateKind, ResumeMode, RunKind, RunStatus, SuspendReason
+from runs.states import GateKind, ResumeMode, RunKind, RunStatus, StepState, SuspendReason
 
 SNAPSHOT = "5" * 64
+KEY = "unit-1"  # under which a grant is spent
 
 
 def facts(run: Run) -> RunFacts:
@@ -76,6 +80,26 @@ def cast(approval: Approval, voter: User, verdict: str = "approve", **fields: An
     """Vote on the approval as it stands now."""
     review = Approval.objects.values_list("review", flat=True).get(pk=approval.pk)
     return vote(**{"approval_id": approval.pk, "voter": voter, "verdict": verdict, "review": review, **fields})
+
+
+def in_doubt(approved: Approval, *, safe_in: timedelta = timedelta(0)) -> Approval:
+    """The granted call was started, and its worker died: the run waits for somebody who knows."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        lock_run(cursor, approved.run_id)
+        spend(cursor, approval_id=approved.pk, action=approved.action, spent_key=KEY)
+        Step.objects.create(
+            run=approved.run, turn=0, key=approved.key, ordinal=1, phase="act", tool="refund", effect="once",
+            args_hash=bytes(32), state=StepState.INTENT, grant_id=approved.pk, epoch=1, build="test",
+        )  # fmt: skip
+        RunHead.objects.filter(run=approved.run).update(status=RunStatus.SUSPENDED, reason=SuspendReason.IN_DOUBT)
+        type(approved.run).objects.filter(pk=approved.run_id).update(resume_mode=ResumeMode.HOSTED)
+        for _ in range(2):  # asking again changes nothing
+            now = database_now()
+            open_in_doubt(
+                cursor, run_id=approved.run_id, turn=0, key=approved.key, tool="refund", arguments={"order": "A-7"},
+                generation=0, started_at=now, safe_at=now + safe_in, approval_id=approved.pk,
+            )  # fmt: skip
+    return Approval.objects.get(run=approved.run_id, kind=ApprovalKind.IN_DOUBT)
 
 
 def policy(agent: Agent, name: str, *seats: tuple[str | None, int], **fields: Any) -> Policy:

@@ -3,49 +3,25 @@
 from datetime import timedelta
 
 import pytest
-from django.db import connection, transaction
-
 from approvals.errors import AlreadyDecided, GrantProblem, NotAllowed, NotEligible, VoteInvalid
 from approvals.models import Approval, Grant
-from approvals.services.doubt import open_in_doubt, resolve_in_doubt
+from approvals.services.doubt import resolve_in_doubt
 from approvals.services.grants import spend
 from approvals.services.voting import vote
-from approvals.states import ApprovalKind, ApprovalStatus, GrantStatus
+from approvals.states import ApprovalStatus, GrantStatus
 from checkpoints import codec
-from runs.clock import database_now
-from runs.models import RunHead, Step
-from runs.services.locking import lock_run
-from runs.states import ResumeMode, RunStatus, StepState, SuspendReason
-from tests.approvals.scenes import cast, events, opened, run_status
+from django.db import connection, transaction
+from runs.models import Step
+from runs.states import StepState
+
+from tests.approvals.scenes import KEY, cast, events, in_doubt, opened, run_status
 
 pytestmark = pytest.mark.django_db
-
-KEY = "unit-1"
 
 
 @pytest.fixture
 def approved(agent, reviewer):
     return cast(opened(agent), reviewer)
-
-
-def in_doubt(approved: Approval, *, safe_in: timedelta = timedelta(0)) -> Approval:
-    """The granted call was started, and its worker died: the run waits for somebody who knows."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        lock_run(cursor, approved.run_id)
-        spend(cursor, approval_id=approved.pk, action=approved.action, spent_key=KEY)
-        Step.objects.create(
-            run=approved.run, turn=0, key=approved.key, ordinal=1, phase="act", tool="refund", effect="once",
-            args_hash=bytes(32), state=StepState.INTENT, grant_id=approved.pk, epoch=1, build="test",
-        )  # fmt: skip
-        RunHead.objects.filter(run=approved.run).update(status=RunStatus.SUSPENDED, reason=SuspendReason.IN_DOUBT)
-        type(approved.run).objects.filter(pk=approved.run_id).update(resume_mode=ResumeMode.HOSTED)
-        for _ in range(2):  # asking again changes nothing
-            now = database_now()
-            open_in_doubt(
-                cursor, run_id=approved.run_id, turn=0, key=approved.key, tool="refund", arguments={"order": "A-7"},
-                generation=0, started_at=now, safe_at=now + safe_in, approval_id=approved.pk,
-            )  # fmt: skip
-    return Approval.objects.get(run=approved.run_id, kind=ApprovalKind.IN_DOUBT)
 
 
 def answer(card: Approval, person, what: str, **fields) -> Approval:
