@@ -34,7 +34,7 @@ stop:
 	@$(RUN) $(LAUNCHER) stop
 
 test:
-	@$(DEV) $(LAUNCHER) run-with-services -- .venv/bin/python -m pytest $(ARGS)
+	@$(DEV) $(LAUNCHER) run-with-services -- .venv/bin/python -m pytest -n auto --dist loadgroup $(ARGS)
 
 bench: .venv-bench/installed
 	@$(RUN) $(LAUNCHER) run-with-services -- .venv-bench/bin/python -m benchmarks

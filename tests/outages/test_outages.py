@@ -13,7 +13,7 @@ from tests.outages.rabbitmq import RabbitMQ
 from tests.outages.stack import Stack, assert_each_refunded_once
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("outages")]
 
 
 def test_postgresql_dies_in_the_middle_of_a_drain(stack: Callable[..., Stack]) -> None:

@@ -12,7 +12,7 @@ from fermata.embedded.postgres import data_folder as postgres_folder
 from fermata.embedded.valkey import data_folder as valkey_folder
 from tests.outages.stack import Stack, assert_each_refunded_once
 
-pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.services, pytest.mark.timeout(240), pytest.mark.xdist_group("outages")]
 
 SERVER = "postgres://root@127.0.0.1:5432"
 

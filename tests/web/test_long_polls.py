@@ -97,7 +97,7 @@ def test_a_lost_connection_to_the_database_loses_no_news(web: Web, agent: Agent,
                 "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND query LIKE 'LISTEN %'"
             )
-            assert cursor.fetchone() == (1,)
+            assert cursor.fetchone()[0] >= 1  # other tests' web processes listen, too
         cast(approval, reviewer)
         started = time.monotonic()
         assert waiting.result().json()["status"] == "approved"
