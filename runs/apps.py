@@ -1,7 +1,9 @@
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
 
+from checkpoints.store import rotation
 from runs import checks  # noqa: F401 - registers them
+from runs.bodies import SEALED
 
 
 class RunsConfig(AppConfig):
@@ -10,3 +12,5 @@ class RunsConfig(AppConfig):
 
     def ready(self) -> None:
         autodiscover_modules("workflows")
+        for table in SEALED:
+            rotation.register(table)

@@ -11,6 +11,7 @@ from rest_framework import serializers
 from checkpoints import codec
 from checkpoints.errors import Unreadable
 from checkpoints.models import Checkpoint
+from runs.bodies import opened, result_place
 from runs.fields import Anything, Choice, Flag, Moment, Object, Strict, Text, Whole
 from runs.models import Agent, Run
 from runs.paging import ListQuery
@@ -99,7 +100,7 @@ class RunDetailSerializer(RunSerializer):
         if run.result is None:
             return None
         try:
-            result = codec.decode(bytes(run.result), what="result")
+            result = opened(run.result, result_place(run.pk), what="result")
         except Unreadable as error:
             return {"py/unreadable": str(error)}
         # What an agent reported is JSON already: to mark it as Python's would change it.

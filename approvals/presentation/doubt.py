@@ -6,7 +6,8 @@ from datetime import datetime
 from django.utils.safestring import SafeString
 
 from approvals.models import Approval
-from checkpoints.codec import decode, to_jsonable
+from checkpoints.codec import to_jsonable
+from runs.bodies import opened, outcome_place
 from runs.models import Step, StepEvidence
 from runs.presentation.values import pretty
 
@@ -31,8 +32,9 @@ class Doubt:
 def doubt(approval: Approval) -> Doubt:
     place = {"run": approval.run_id, "turn": approval.turn, "key": approval.key}
     step = Step.objects.filter(**place).first()
+    receipt = outcome_place(approval.run_id, approval.turn, approval.key)
     receipts = tuple(
-        Receipt(found.at, pretty(to_jsonable(decode(bytes(found.outcome), what="receipt"))))
+        Receipt(found.at, pretty(to_jsonable(opened(found.outcome, receipt, what="receipt"))))
         for found in StepEvidence.objects.filter(**place).order_by("at")
     )
     return Doubt(step.started_at if step else None, approval.safe_at, receipts)

@@ -6,11 +6,12 @@ from typing import Any
 from django.db import connection
 
 from approvals.models import Approval
-from checkpoints.codec import decode, to_jsonable
+from checkpoints.codec import to_jsonable
 from checkpoints.errors import CheckpointError
 from checkpoints.models import Checkpoint
 from checkpoints.queries import history_page
 from checkpoints.store import load
+from runs.bodies import draft_place, opened
 from runs.models import Draft
 from runs.presentation.history import HistoryItem, shown
 from runs.presentation.values import pretty
@@ -75,4 +76,4 @@ def _read(approval: Approval) -> RunSoFar:
 def _draft(approval: Approval, seq: int) -> dict[str, Any]:
     """What had changed since the checkpoint when the run stopped; resuming never loads it."""
     body = Draft.objects.filter(run=approval.run_id, seq=seq).values_list("body", flat=True).first()
-    return {} if body is None else decode(bytes(body), what="draft")
+    return {} if body is None else opened(body, draft_place(approval.run_id, seq), what="draft")

@@ -45,19 +45,24 @@ def chunk_place(run_id: UUID, first: int, count: int) -> Place:
 
 def sealed(data: bytes, place: Place) -> bytes:
     """`data` as it is stored at `place`: encrypted, if the deployment has a key."""
-    return _sealed_frame(framed(data), place)
+    return sealed_frame(framed(data), place)
 
 
 def unsealed(body: bytes, place: Place, *, what: str, max_bytes: int = MAX_BYTES) -> bytes:
     """What `sealed` was given for the same place. Raises Corrupt, NotEncrypted, UnknownKey, naming `what`."""
+    return unframed(unsealed_frame(body, place, what=what), what=what, max_bytes=max_bytes)
+
+
+def unsealed_frame(body: bytes, place: Place, *, what: str) -> bytes:
+    """What `sealed_frame` was given for the same place. Raises Corrupt, NotEncrypted, UnknownKey, naming `what`."""
     if body.startswith(_CLEAR) and key_ring().required:
         raise NotEncrypted(what)
-    return unframed(_frame(body, place, what), what=what, max_bytes=max_bytes)
+    return _frame(body, place, what)
 
 
 def resealed(body: bytes, place: Place, *, what: str) -> bytes:
     """`body` under the current key, whatever it is under now. Raises Corrupt, UnknownKey."""
-    return _sealed_frame(_frame(body, place, what), place)
+    return sealed_frame(_frame(body, place, what), place)
 
 
 def current_header() -> bytes:
@@ -66,7 +71,8 @@ def current_header() -> bytes:
     return _CLEAR if key_id is None else _header(key_id)
 
 
-def _sealed_frame(frame: bytes, place: Place) -> bytes:
+def sealed_frame(frame: bytes, place: Place) -> bytes:
+    """The same for what `codec.encode` gave, which is framed already."""
     ring = key_ring()
     if ring.current is None:
         return _CLEAR + _check(place, frame) + frame

@@ -11,11 +11,12 @@ from checkpoints.store.records import Cursor
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sealed:
-    """A table with a sealed `body`: its key columns, and a row's place."""
+    """A table with a sealed `column`, unless that is NULL or empty: its key columns, and a row's place."""
 
     table: str
     key: tuple[str, ...]
     place: Callable[..., Place]
+    column: str = "body"
 
 
 TABLES = [
@@ -36,21 +37,22 @@ def reseal(cursor: Cursor, table: Sealed, after: tuple[Any, ...] | None, limit: 
     beyond = f"AND ({columns}) > ({', '.join(['%s'] * len(table.key))})" if after else ""
     header = current_header()
     cursor.execute(
-        f"SELECT {columns}, body FROM {table.table} WHERE substr(body, 1, %s) <> %s {beyond}"  # noqa: S608
+        f"SELECT {columns}, {table.column} FROM {table.table}"  # noqa: S608
+        f" WHERE substr({table.column}, 1, %s) <> %s AND {table.column} <> '' {beyond}"
         f" ORDER BY {columns} LIMIT %s FOR NO KEY UPDATE",
         [len(header), header, *(after or ()), limit],
     )
     rows = [(tuple(key), bytes(body)) for *key, body in cursor.fetchall()]
     unreadable = []
     for key, body in rows:
-        what = f"{table.table} {' '.join(map(str, key))}"
+        what = f"{table.table} {' '.join(map(str, key))}" + ("" if table.column == "body" else f" {table.column}")
         try:
             new = resealed(body, table.place(*key), what=what)
         except Unreadable as error:
             unreadable.append(str(error))
             continue
         matches = " AND ".join(f"{column} = %s" for column in table.key)
-        cursor.execute(f"UPDATE {table.table} SET body = %s WHERE {matches}", [new, *key])  # noqa: S608
+        cursor.execute(f"UPDATE {table.table} SET {table.column} = %s WHERE {matches}", [new, *key])  # noqa: S608
     return Batch(last=rows[-1][0] if len(rows) == limit else None, count=len(rows), unreadable=tuple(unreadable))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from checkpoints.store import Prepared, insert
+from runs.bodies import result_place, seal
 from runs.engine.failpoints import failpoint
 from runs.engine.ownership import Ownership
 from runs.engine.wording import storable
@@ -91,7 +92,8 @@ def block(own: Ownership, why: str) -> None:
 
 
 def write_end(cursor: Cursor, *, own: Ownership, ending: Ending) -> None:
-    cursor.execute(END_RUN, (ending.result, ending.error_type, ending.error, ending.traceback, own.run_id))
+    result = None if ending.result is None else seal(ending.result, result_place(own.run_id))
+    cursor.execute(END_RUN, (result, ending.error_type, ending.error, ending.traceback, own.run_id))
     team_id = cursor.fetchone()[0]
     hooks().run_ended(cursor, run_id=own.run_id, reason=f"the run {ending.status.value}")
     hooks().record(

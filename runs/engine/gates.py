@@ -15,10 +15,11 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from checkpoints import codec
+from runs.bodies import draft_place, seal
 from runs.engine.failpoints import failpoint
 from runs.engine.ownership import HELD, Ownership
 from runs.engine.signals import Diverged, Parked
-from runs.engine.turn import MAX_SUPERSEDES, AuthorError, GateRecord, Turn
+from runs.engine.turn import MAX_SUPERSEDES, AuthorError, GateRecord, Turn, opened_gate
 from runs.hooks import Cursor
 from runs.states import GateKind, RunStatus, SuspendReason
 
@@ -221,7 +222,8 @@ class Gates:
                 opened = [self._open(cursor, question, kind, wake_at) for question in new]
                 opened += [self._reopen(cursor, question, superseded) for question in changed]
                 if opened:
-                    cursor.execute(SAVE_DRAFT, (self.own.run_id, draft.seq, draft.body))
+                    body = seal(draft.body, draft_place(self.own.run_id, draft.seq))
+                    cursor.execute(SAVE_DRAFT, (self.own.run_id, draft.seq, body))
                 if opened and opener is not None:
                     opener.open(cursor, opened, draft.digest)
                 cursor.execute(COUNT_UNANSWERED, (self.own.run_id, self.turn.number))
@@ -266,7 +268,7 @@ class Gates:
     def _refresh(self, keys: Sequence[str]) -> None:
         where = (self.own.run_id, self.turn.number, list(keys))
         for row in self.own.durably(lambda: self.own.connection.execute(READ_GATES, where).fetchall()):
-            record = GateRecord(*row)
+            record = opened_gate(GateRecord(*row), self.own.run_id, self.turn.number)
             self.turn.gates[record.key] = record
 
     def _deliver(self, keys: Sequence[str]) -> dict[str, Any]:

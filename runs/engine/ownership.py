@@ -23,6 +23,7 @@ import psycopg
 from django.conf import settings
 
 from checkpoints.store import Prepared
+from runs.bodies import outcome_place, seal
 from runs.engine.connection import LOST, EngineConnection, reconnect
 from runs.engine.failpoints import failpoint
 from runs.engine.signals import LostRun
@@ -232,7 +233,8 @@ class Ownership:
         then: Callable[[Cursor], None] | None = None,
     ) -> None:
         """Commit what a call came to. If the run was lost meanwhile, the receipt is kept as evidence: LostRun."""
-        ctes: Ctes = [("done", RECORD_OUTCOME, (state, outcome, turn, key))]
+        body = seal(outcome, outcome_place(self.run_id, turn, key))
+        ctes: Ctes = [("done", RECORD_OUTCOME, (state, body, turn, key))]
 
         def write() -> bool:
             failpoint("outcome.before")
@@ -255,7 +257,7 @@ class Ownership:
         except LostRun:
             pass
         if reconnect(self.connection, give_up_after=settings.FERMATA_LEASE_SECONDS):
-            self.connection.execute(EVIDENCE, (self.run_id, turn, key, self.epoch, outcome))
+            self.connection.execute(EVIDENCE, (self.run_id, turn, key, self.epoch, body))
         else:
             log.error("run %s: the database stayed away; the receipt of step %s is lost", self.run_id, key)
         raise self.lose()
@@ -363,7 +365,10 @@ class Ownership:
         return LostRun()
 
     def _reads(self, turn: int, phase: str) -> tuple[str, tuple[Any, ...]]:
-        rows = [(r.key, r.ordinal, r.tool, r.args_hash, r.state, r.outcome) for r in self.reads]
+        rows = [
+            (r.key, r.ordinal, r.tool, r.args_hash, r.state, seal(r.outcome, outcome_place(self.run_id, turn, r.key)))
+            for r in self.reads
+        ]
         return _record_reads(len(rows)), (turn, phase, self.epoch, self.build, *chain.from_iterable(rows))
 
     def _with_reads(self, ctes: Ctes, turn: int, phase: str) -> Ctes:

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from checkpoints import codec
 from checkpoints.errors import Unreadable
+from runs.bodies import opened, outcome_place
 from runs.engine.rehydration import find_flow, load_saved, upcast
 from runs.engine.signals import Unrehydratable
 from runs.engine.tools import find_tool
@@ -25,7 +25,7 @@ UNFINISHED = """
     ORDER BY h.run_id LIMIT %s
 """
 RECORDED = """
-    SELECT s.run_id, s.key, s.tool, s.effect, s.outcome
+    SELECT s.run_id, s.turn, s.key, s.tool, s.effect, s.outcome
     FROM runs_step s JOIN runs_head h ON h.run_id = s.run_id AND h.turn = s.turn
     WHERE s.run_id = ANY(%s) ORDER BY s.run_id, s.ordinal
 """
@@ -84,22 +84,22 @@ def _tools(cursor: Cursor, run_ids: list[UUID]) -> dict[UUID, list[str]]:
     """What is wrong with the calls that the open turns recorded, or asked about."""
     found: dict[UUID, list[str]] = defaultdict(list)
     cursor.execute(RECORDED, (run_ids,))
-    for run_id, key, name, effect, outcome in cursor.fetchall():
+    for run_id, turn, key, name, effect, outcome in cursor.fetchall():
         tool = find_tool(name)
         if tool is None:
             found[run_id].append(f"tool {name!r}, recorded by step {key!r}, is not registered")
         elif tool.effect != effect:
             found[run_id].append(f"tool {name!r} was {effect!r} when step {key!r} called it, now it is {tool.effect!r}")
         if outcome is not None:
-            found[run_id] += _outcome(key, bytes(outcome))
+            found[run_id] += _outcome(run_id, turn, key, outcome)
     for run_id, reason in hooks().unperformable(cursor, run_ids=run_ids):
         found[run_id].append(reason)
     return found
 
 
-def _outcome(key: str, body: bytes) -> list[str]:
+def _outcome(run_id: UUID, turn: int, key: str, body: bytes) -> list[str]:
     try:
-        codec.decode(body)
+        opened(body, outcome_place(run_id, turn, key), what="outcome")
     except Unreadable as error:
         return [f"what step {key!r} recorded: {error}"]
     return []

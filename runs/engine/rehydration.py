@@ -13,6 +13,7 @@ from django.conf import settings
 from checkpoints import codec
 from checkpoints.errors import CheckpointError
 from checkpoints.store import Head, Snapshot, load
+from runs.bodies import input_place, unseal
 from runs.engine.signals import Unrehydratable
 from runs.engine.workflows import Workflow, find_workflow
 from runs.hooks import Cursor
@@ -51,7 +52,7 @@ def load_saved(cursor: Cursor, run_id: UUID) -> Saved:
     try:
         snapshot, head = load(cursor, run_id=run_id, max_bytes=4 * settings.FERMATA_SNAPSHOT_LIMIT)
         cursor.execute(READ_INPUT, (run_id,))
-        body = bytes(cursor.fetchone()[0])
+        body = unseal(cursor.fetchone()[0], input_place(run_id), what="input")
         codec.decode(body, what="input")
     except CheckpointError as error:
         raise Unrehydratable(str(error)) from error

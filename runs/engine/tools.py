@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from checkpoints import codec
-from checkpoints.errors import Unreadable
 from runs.engine.wording import storable
 
 Effect = Literal["read", "keyed", "probe", "once"]
@@ -188,8 +187,8 @@ def decode_failure(body: bytes) -> StepFailed:
 
 
 def may_repeat(body: bytes) -> bool:
-    """Whether an operator may have the call made again that failed so: not if it is known to have been made."""
-    try:
-        return decode_failure(body).kind != "unsaveable"
-    except Unreadable:
-        return False
+    """Whether an operator may have the call made again that failed so: not if it is known to have been made.
+
+    Raises Unreadable.
+    """
+    return decode_failure(body).kind != "unsaveable"

@@ -7,12 +7,14 @@ would be orphaned by a different branch. There is no rule about the code in betw
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from runs.engine.signals import Diverged
+from checkpoints.errors import Unreadable
+from runs.bodies import answer_place, outcome_place, unseal
+from runs.engine.signals import Diverged, Unrehydratable
 
 WARN_STEPS = 200
 MAX_STEPS = 1_000
@@ -81,9 +83,15 @@ class Turn:
 
     @classmethod
     def load(cls, cursor: Any, *, run_id: UUID, number: int, phase: str) -> Turn:
+        """Read what was recorded. Raises Unrehydratable."""
         steps = [StepRecord(*row) for row in cursor.execute(LOAD_STEPS, (run_id, number)).fetchall()]
         gates = [GateRecord(*row) for row in cursor.execute(LOAD_GATES, (run_id, number)).fetchall()]
-        return cls(number, phase, steps, gates)
+        return cls(
+            number,
+            phase,
+            [_opened_step(step, run_id, number) for step in steps],
+            [opened_gate(gate, run_id, number) for gate in gates],
+        )
 
     def next_ordinal(self) -> int:
         self._ordinal += 1
@@ -150,3 +158,22 @@ class Turn:
 
     def remember_step(self, record: StepRecord) -> None:
         self.steps[record.key] = record
+
+
+def opened_gate(gate: GateRecord, run_id: UUID, turn: int) -> GateRecord:
+    """The gate as it was read, with its answer unsealed. Raises Unrehydratable."""
+    if gate.answer is None:
+        return gate
+    try:
+        return replace(gate, answer=unseal(gate.answer, answer_place(run_id, turn, gate.key, gate.kind), what="answer"))
+    except Unreadable as error:
+        raise Unrehydratable(f"what gate {gate.key!r} was answered: {error}") from error
+
+
+def _opened_step(step: StepRecord, run_id: UUID, turn: int) -> StepRecord:
+    if step.outcome is None:
+        return step
+    try:
+        return replace(step, outcome=unseal(step.outcome, outcome_place(run_id, turn, step.key), what="outcome"))
+    except Unreadable as error:
+        raise Unrehydratable(f"what step {step.key!r} recorded: {error}") from error

@@ -6,11 +6,13 @@ from datetime import datetime
 from django.db import connection
 from django.utils.safestring import SafeString
 
-from checkpoints.codec import decode, to_jsonable
+from checkpoints.codec import to_jsonable
 from checkpoints.errors import CheckpointError
 from checkpoints.models import Reason
 from checkpoints.queries import compare, history_page
 from checkpoints.store import Snapshot, load
+from checkpoints.store.blobs import Place
+from runs.bodies import input_place, opened, result_place
 from runs.models import Run
 from runs.presentation.history import HistoryItem, shown
 from runs.presentation.text import visible
@@ -71,8 +73,8 @@ def ending(run: Run) -> Ending:
     if run.erased_at is not None:
         return Ending()
     return Ending(
-        input=_decoded(bytes(run.input), "input"),
-        result=None if run.result is None else _decoded(bytes(run.result), "result"),
+        input=_shown(run.input, input_place(run.pk), "input"),
+        result=None if run.result is None else _shown(run.result, result_place(run.pk), "result"),
     )
 
 
@@ -125,9 +127,9 @@ def history_slice(run: Run, first: int) -> HistorySlice:
     )
 
 
-def _decoded(body: bytes, what: str) -> SafeString:
+def _shown(body: bytes | memoryview, place: Place, what: str) -> SafeString:
     try:
-        return pretty(to_jsonable(decode(body, what=what)))
+        return pretty(to_jsonable(opened(body, place, what=what)))
     except CheckpointError as error:
         return visible(f"cannot be shown: {error}")
 

@@ -8,12 +8,13 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from checkpoints import codec
+from runs.bodies import answer_place, event_place, opened, outcome_place, seal
 from runs.dispatch import ring
 from runs.errors import EventConflict, WrongState
 from runs.hooks import Cursor
 from runs.services.locking import LockedRun, lock_run
 from runs.services.posted import refusing
-from runs.states import FINISHED, ResumeMode, RunStatus, StepState, SuspendReason
+from runs.states import FINISHED, GateKind, ResumeMode, RunStatus, StepState, SuspendReason
 
 ANSWER = """
     UPDATE runs_gate SET answer = %s, answered_at = fermata_now()
@@ -42,6 +43,7 @@ def answer_gate(cursor: Cursor, *, run_id: UUID, turn: int, key: str, answer: di
     """
     run = lock_run(cursor, run_id)
     body = codec.encode(codec.redact(answer), path="answer")  # a decision must not fail for the words it came with
+    body = seal(body, answer_place(run_id, turn, key, GateKind.APPROVAL))
     cursor.execute(ANSWER, (body, run_id, turn, key))
     if cursor.rowcount != 1:
         return False
@@ -73,7 +75,7 @@ def record_event(*, run_id: UUID, name: str, payload: Any) -> bool:
     otherwise).
     """
     with refusing():
-        body = codec.encode(payload, path="payload")
+        body = seal(codec.encode(payload, path="payload"), event_place(run_id, name))
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         run = lock_run(cursor, run_id)
         if run.status in FINISHED:
@@ -81,7 +83,7 @@ def record_event(*, run_id: UUID, name: str, payload: Any) -> bool:
         cursor.execute(KEEP_EVENT, (run_id, name, body))
         if cursor.rowcount != 1:
             cursor.execute(READ_EVENT, (run_id, name))
-            if codec.decode(bytes(cursor.fetchone()[0])) != payload:
+            if opened(cursor.fetchone()[0], event_place(run_id, name), what=f"event {name!r}") != payload:
                 raise EventConflict(run_id, name)
             return False
         cursor.execute(ANSWER + " AND kind = 'event'", (body, run_id, run.turn, name))
@@ -98,7 +100,7 @@ def resolve_step(cursor: Cursor, *, run_id: UUID, turn: int, key: str, happened:
     run = lock_run(cursor, run_id)
     state = StepState.DONE if happened else StepState.NOT_PERFORMED
     body = codec.encode(outcome if happened else {"why": "a person said so"}, path="outcome")
-    cursor.execute(RESOLVE, (state.value, body, run_id, turn, key))
+    cursor.execute(RESOLVE, (state.value, seal(body, outcome_place(run_id, turn, key)), run_id, turn, key))
     if cursor.rowcount != 1:
         raise WrongState(run_id, run.status, "told about a step that is no longer in doubt")
     if run.status == RunStatus.SUSPENDED and run.reason == SuspendReason.IN_DOUBT:

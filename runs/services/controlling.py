@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 
+from checkpoints.errors import Unreadable
 from checkpoints.services import copy_for_fork
+from runs.bodies import input_place, outcome_place, seal, unseal
 from runs.dispatch import ring
 from runs.engine.tools import may_repeat
 from runs.engine.workflows import find_workflow
@@ -83,7 +85,7 @@ def retry_run(*, run_id: UUID, actor: str, person: User | None = None) -> None:
         if Run.objects.filter(pk=run_id, erased_at__isnull=False).exists():
             raise WrongState(run_id, run.status, "retried: its content was erased")
         cursor.execute(READ_FAILURES, (run_id, run.turn))
-        repeated = [key for key, body in cursor.fetchall() if may_repeat(bytes(body))]
+        repeated = [key for key, body in cursor.fetchall() if _may_repeat(run, key, body)]
         cursor.execute(FORGET_FAILURES, (run_id, run.turn, repeated))
         cursor.execute(REQUEUE, (run_id,))
         cursor.execute(FORGET_END, (run_id,))
@@ -93,6 +95,13 @@ def retry_run(*, run_id: UUID, actor: str, person: User | None = None) -> None:
             cursor, run_id=run_id, team_id=run.team_id, type="run.retried", actor=actor, body={"turn": run.turn}
         )
         ring(run_id)
+
+
+def _may_repeat(run: LockedRun, key: str, body: bytes) -> bool:
+    try:
+        return may_repeat(unseal(body, outcome_place(run.run_id, run.turn, key), what=f"step {key!r}"))
+    except Unreadable:
+        return False  # the run will be blocked for it, and lose nothing
 
 
 def later_effects(*, run_id: UUID, turn: int) -> list[Step]:
@@ -110,8 +119,9 @@ def fork_run(*, run_id: UUID, seq: int, actor: str, acknowledged: bool, person: 
 
     Works inside the caller's transaction, if there is one.
     Raises RunNotFound; `checkpoints.errors.NotFound`; NotAcknowledged with the parent's effects after that checkpoint;
-    UnknownWorkflow.
+    UnknownWorkflow; Unreadable.
     """
+    fork_id = uuid4()
     with transaction.atomic(), connection.cursor() as cursor:
         parent = Run.objects.filter(id=run_id).select_related("head").first()
         if parent is None:
@@ -119,21 +129,22 @@ def fork_run(*, run_id: UUID, seq: int, actor: str, acknowledged: bool, person: 
         lock_run(cursor, run_id)
         if find_workflow(parent.head.workflow) is None:
             raise UnknownWorkflow(parent.head.workflow, ())
+        first = copy_for_fork(source_run=run_id, seq=seq, target_run=fork_id)
         fork = Run.objects.create(
+            id=fork_id,
             team_id=parent.team_id,
             agent_id=parent.agent_id,
             key_id=parent.key_id,
             kind=RunKind.HOSTED,
             resume_mode=ResumeMode.HOSTED,
             title=parent.title,
-            input=bytes(parent.input),
+            input=seal(unseal(parent.input, input_place(run_id), what="input"), input_place(fork_id)),
             parent=parent,
             parent_seq=seq,
         )
         fork.requesters.set(parent.requesters.all())
         if person is not None:
             fork.requesters.add(person)
-        first = copy_for_fork(source_run=run_id, seq=seq, target_run=fork.id)
         effects = later_effects(run_id=run_id, turn=first.label.turn)
         if effects and not acknowledged:
             raise NotAcknowledged(run_id, tuple(f"{step.tool} ({step.key})" for step in effects))

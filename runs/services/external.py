@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from checkpoints import codec
+from runs.bodies import result_place, seal
 from runs.engine.wording import storable
 from runs.errors import RunError, WrongState
 from runs.hooks import Cursor, hooks
@@ -90,6 +91,8 @@ def finish_external(
     """
     with refusing():
         body = codec.encode(result, path="result") if error is None else None
+    if body is not None:
+        body = seal(body, result_place(run_id))
     status = RunStatus.COMPLETED if error is None else RunStatus.FAILED
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         run = lock_run(cursor, run_id)

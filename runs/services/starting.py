@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -16,6 +16,7 @@ from checkpoints.codec.encoding import packed
 from checkpoints.models import Reason
 from checkpoints.store import Head, Prepared, encode_item, insert, load, prepare
 from checkpoints.store.digests import history_digest
+from runs.bodies import input_place, seal
 from runs.dispatch import ring
 from runs.engine.gates import Opened, Opener, Question
 from runs.engine.workflows import Workflow, find_workflow, known_workflows
@@ -84,15 +85,17 @@ def start_run(
     if "start" not in flow.phases:
         raise UnknownPhase(workflow, "start", tuple(sorted(flow.entries)))
     body = _encoded(cleaner(agent)(input), "input")
+    run_id = uuid4()
     with transaction.atomic():
         run = Run.objects.create(
+            id=run_id,
             team_id=agent.team_id,
             agent=agent,
             key=key,
             kind=RunKind.HOSTED,
             resume_mode=ResumeMode.HOSTED,
             title=title or f"{workflow} for {agent.name}",
-            input=body,
+            input=seal(body, input_place(run_id)),
         )
         run.requesters.set(requesters)
         first = _first_checkpoint(run.id, flow)
@@ -227,7 +230,7 @@ def _new_external(
         resume_mode=resume.mode,
         external_id=external_id,
         title=title,
-        input=codec.encode(None, path="input"),
+        input=seal(codec.encode(None, path="input"), input_place(run_id)),
     )
     RunHead.objects.create(run=run, status=RunStatus.SUSPENDED, reason=SuspendReason.APPROVAL)
     return run

@@ -13,13 +13,14 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from checkpoints import codec
+from runs.bodies import answer_place, seal
 from runs.dispatch import ring_now
 from runs.engine.build import build
 from runs.engine.workflows import supported_pairs
 from runs.hooks import hooks
 from runs.services.answering import wake, wake_if_answered
 from runs.services.locking import lock_run
-from runs.states import RunStatus, SuspendReason
+from runs.states import GateKind, RunStatus, SuspendReason
 
 log = logging.getLogger(__name__)
 
@@ -210,7 +211,8 @@ def _wake_due(run_id: UUID) -> bool:
         if run.reason == SuspendReason.SETTLING:
             wake(cursor, run)
             return True
-        cursor.execute(TIMER_RANG, (codec.encode(None, path="answer"), run_id, run.turn))
+        answer = seal(codec.encode(None, path="answer"), answer_place(run_id, run.turn, "", GateKind.TIMER))
+        cursor.execute(TIMER_RANG, (answer, run_id, run.turn))
         if cursor.rowcount == 0:
             return False
         wake_if_answered(cursor, run)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
+
+from django.contrib.auth.models import Group, User
+from django.db import connection, transaction
 
 from approvals import canonical
 from approvals.models import Approval, AuditEvent, Policy
@@ -14,8 +18,7 @@ from approvals.services.opening import Ask, RunFacts, open_approvals, prepare
 from approvals.services.voting import vote
 from approvals.states import ApprovalKind
 from checkpoints import codec
-from django.contrib.auth.models import Group, User
-from django.db import connection, transaction
+from runs import bodies
 from runs.clock import database_now
 from runs.models import Agent, Gate, Run, RunHead, Step
 from runs.services.locking import lock_run
@@ -44,13 +47,15 @@ def ask(key: str = "call_1", *, args: Any = None, **fields: Any) -> Ask:
 
 def parked_run(agent: Agent, keys: Sequence[str] = ("call_1",), **fields: Any) -> Run:
     """A run that waits at gates of these keys."""
+    run_id = uuid4()
     run = Run.objects.create(
+        id=run_id,
         team=agent.team,
         agent=agent,
         kind=RunKind.EXTERNAL,
         resume_mode=ResumeMode.POLL,
         title="Refund agent",
-        input=codec.encode(None, path="input"),
+        input=bodies.seal(codec.encode(None, path="input"), bodies.input_place(run_id)),
         **fields,
     )
     RunHead.objects.create(run=run, status=RunStatus.SUSPENDED, reason=SuspendReason.APPROVAL, head_seq=0)
@@ -121,7 +126,8 @@ def events(approval: Approval) -> list[str]:
 
 def gate_answer(approval: Approval) -> Any:
     gate = Gate.objects.get(run=approval.run_id, turn=approval.turn, key=approval.key)
-    return None if gate.answer is None else codec.decode(bytes(gate.answer))
+    place = bodies.answer_place(gate.run_id, gate.turn, gate.key, gate.kind)
+    return None if gate.answer is None else bodies.opened(gate.answer, place, what="answer")
 
 
 def run_status(approval: Approval) -> str:

@@ -3,17 +3,17 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection, transaction
+
 from approvals.errors import AlreadyDecided, GrantProblem, NotAllowed, NotEligible, VoteInvalid
 from approvals.models import Approval, Grant
 from approvals.services.doubt import resolve_in_doubt
 from approvals.services.grants import spend
 from approvals.services.voting import vote
 from approvals.states import ApprovalStatus, GrantStatus
-from checkpoints import codec
-from django.db import connection, transaction
+from runs import bodies
 from runs.models import Step
 from runs.states import StepState
-
 from tests.approvals.scenes import KEY, cast, events, in_doubt, opened, run_status
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +44,9 @@ def test_it_happened(approved, reviewer):
     card = in_doubt(approved)
 
     assert answer(card, reviewer, "happened", outcome={"receipt": "R-1"}).status == ApprovalStatus.RESPONDED
-    assert (step(card).state, codec.decode(bytes(step(card).outcome))) == (StepState.DONE, {"receipt": "R-1"})
+    place = bodies.outcome_place(card.run_id, card.turn, card.key)
+    assert step(card).state == StepState.DONE
+    assert bodies.opened(step(card).outcome, place, what="outcome") == {"receipt": "R-1"}
     grant = Grant.objects.get()
     assert (grant.status, grant.outcome, grant.observed) == (GrantStatus.SUCCEEDED, '{"receipt":"R-1"}', False)
     assert run_status(card) == "queued"

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page
 
 from checkpoints import codec
+from runs.bodies import result_place, seal
 from runs.models import Agent
 from tests.approvals.scenes import cast, opened
 from tests.browser.conftest import Visitor
@@ -63,7 +64,7 @@ def test_inbox_and_cards(
 @pytest.mark.parametrize("look", LOOKS)
 def test_runs(visit: Callable[..., Visitor], agent: Agent, ana: User, look: dict[str, Any]) -> None:
     card = opened(agent)
-    card.run.result = codec.encode({"done": True})
+    card.run.result = seal(codec.encode({"done": True}), result_place(card.run_id))
     card.run.save(update_fields=["result"])
     visitor = visit(ana, **look)
     check(visitor.go("/runs/"))

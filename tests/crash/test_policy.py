@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from checkpoints import codec
 from checkpoints.models import Checkpoint
+from runs.bodies import opened, result_place
 from runs.engine.failpoints import NAMES
 from runs.models import Agent, Gate, Run, RunHead, Step
 from runs.services.starting import start_run
@@ -69,7 +69,7 @@ def test_nothing_is_done_twice_although_boundaries_are_skipped(
 def check_turns(run: Run) -> None:
     """Every step and gate is in a turn that begins at a checkpoint; and boundaries were skipped indeed."""
     run.refresh_from_db()
-    assert codec.decode(bytes(run.result or b"")) == {"n": 12, "history": 1}
+    assert opened(run.result or b"", result_place(run.pk), what="result") == {"n": 12, "history": 1}
     saved = set(Checkpoint.objects.filter(run_id=run.pk).values_list("turn", flat=True))
     recorded = {*Step.objects.filter(run=run).values_list("turn", flat=True)}
     recorded |= {*Gate.objects.filter(run=run).values_list("turn", flat=True)}

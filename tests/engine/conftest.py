@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from approvals.models import Approval
 from approvals.services.voting import vote
-from checkpoints import codec
+from runs.bodies import opened, result_place
 from runs.engine.executor import execute
 from runs.models import Agent, Run, RunHead
 from runs.services.starting import start_run
@@ -41,7 +41,7 @@ class Driver:
     def result(self, run: Run) -> Any:
         run.refresh_from_db()
         assert run.result is not None, f"{run.error_type}: {run.error}\n{run.traceback}"
-        return codec.decode(bytes(run.result))
+        return opened(run.result, result_place(run.pk), what="result")
 
     def pending(self, run: Run) -> dict[str, Approval]:
         return {a.key: a for a in Approval.objects.filter(run=run, status="pending")}

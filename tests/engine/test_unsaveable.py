@@ -17,6 +17,7 @@ from approvals.services.doubt import resolve_in_doubt
 from checkpoints import codec
 from checkpoints.codec import frames
 from runs.authoring import DidNotHappen, Happened, NotPerformed, RunContext, StepFailed, Tool, tool, workflow
+from runs.bodies import opened, outcome_place
 from runs.models import Step
 from runs.services.answering import record_event
 from runs.services.controlling import retry_run
@@ -203,7 +204,8 @@ def test_not_performed_is_told_without_what_it_held(driver: Driver) -> None:
     assert head.detail == f"trying call again: 503 for {HIDDEN} \\ud800\\x00"
     step = Step.objects.get(run=run)
     assert step.state == "not_performed"
-    assert codec.decode(bytes(step.outcome or b""))["why"] == f"503 for {HIDDEN} \\ud800\\x00"
+    told = opened(step.outcome or b"", outcome_place(run.pk, 0, "call"), what="outcome")
+    assert told["why"] == f"503 for {HIDDEN} \\ud800\\x00"
 
 
 def test_an_unknown_outcome_is_told_without_what_it_held(driver: Driver) -> None:

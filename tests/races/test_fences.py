@@ -14,6 +14,7 @@ from django.db import connection
 
 from checkpoints import codec
 from checkpoints.store import load, prepare
+from runs.bodies import opened, outcome_place
 from runs.engine.connection import engine_connection
 from runs.engine.executor import execute
 from runs.engine.finishing import Ending, finish
@@ -201,7 +202,8 @@ def test_a_receipt_that_comes_too_late_is_kept_as_evidence(
     assert len(after.pop("runs_step_evidence")) == 1
     before.pop("runs_step_evidence")
     assert after == before
-    assert codec.decode(bytes(StepEvidence.objects.get().outcome)) == "receipt"
+    place = outcome_place(own.run_id, 0, "begun")
+    assert opened(StepEvidence.objects.get().outcome, place, what="receipt") == "receipt"
 
 
 def test_a_receipt_is_recorded_when_only_the_lease_has_run_out(transactional_db: None, agent: Agent) -> None:
