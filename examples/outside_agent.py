@@ -1,6 +1,6 @@
 """An agent that lives elsewhere: it posts its snapshot and a question, and waits for what comes of it.
 
-    FERMATA_KEY=fmt_… python3 examples/outside_agent.py
+Its key is in `FERMATA_KEY`, the address of Fermata in `FERMATA_URL` (http://127.0.0.1:8000).
 """
 
 import json

@@ -59,7 +59,7 @@ def append(
     cursor: Cursor,
     *,
     chain: str,
-    type: str,  # noqa: A002
+    type: str,
     actor: str,
     team_id: int | None,
     body: dict[str, Any],
