@@ -1,6 +1,6 @@
 """`make bench`: measure all of it in turn, several rounds, and write `benchmarks/RESULTS.md`.
 
-`QUICK=1`: fewer, shorter measurements. `ROWS=steps,wake`: only these rows, and the results are only printed.
+`QUICK=1`: one round of shorter measurements. `ROWS=steps,wake`: only these rows, and the results are only printed.
 """
 
 import json
@@ -23,7 +23,7 @@ LIMIT = 600  # seconds for one measurement
 def main() -> int:
     quick = os.environ.get("QUICK", "") not in ("", "0")
     chosen = [row for row in ROWS if _name(row) in (os.environ.get("ROWS") or _name(row)).split(",")]
-    rounds = 2 if quick else 5
+    rounds = 1 if quick else 3
     began = time.monotonic()
     results = Results()
     plan = [it for number in range(rounds) for row in chosen if number == 0 or row.REPEATED for it in row.tasks(quick)]
