@@ -1,6 +1,7 @@
 """`refund-agent`: look an order up, ask a human, refund once."""
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from approvals.gates import posted_approvals, require_approval
@@ -9,7 +10,7 @@ from runs.authoring import RunContext, StepFailed, entry, tool, workflow
 
 
 @tool(effect="read")
-def load_order(order_id: str, amount: str) -> dict[str, str]:
+def load_order(order_id: str, amount: str | float) -> dict[str, Any]:
     """The order, from wherever orders are kept; here, from what the run was given."""
     return {"id": order_id, "amount": amount}
 
@@ -24,15 +25,15 @@ def load_order(order_id: str, amount: str) -> dict[str, str]:
         "type": "object",
         "properties": {
             "order": {"type": "string", "minLength": 1},
-            "amount": {"type": "string", "pattern": r"^[0-9]+\.[0-9]{2}$"},
+            "amount": {"type": ["string", "number"], "pattern": r"^[0-9]+(\.[0-9]{1,2})?$", "exclusiveMinimum": 0},
         },
         "required": ["order", "amount"],
         "additionalProperties": False,
     },
 )
-def refund(order: str, amount: str, *, idempotency_key: str) -> dict[str, Any]:
+def refund(order: str, amount: str | int | Decimal, *, idempotency_key: str) -> dict[str, Any]:
     """Pay the amount back. The provider drops a repeated key."""
-    return post_refund(order_id=order, amount=amount, idempotency_key=idempotency_key)
+    return post_refund(order_id=order, amount=str(amount), idempotency_key=idempotency_key)
 
 
 @workflow("refund-agent", schema=1)

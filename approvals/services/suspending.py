@@ -12,7 +12,7 @@ from approvals.services.asking import Ask, PreparedAsks, RunFacts, prepare
 from approvals.services.opening import open_approvals
 from approvals.states import Risk
 from runs.engine.gates import Opened, Question
-from runs.engine.tools import find_tool
+from runs.engine.tools import Tool, find_tool
 from runs.errors import NothingToContinue
 from runs.hooks import Cursor
 from runs.models import Run
@@ -105,8 +105,20 @@ def _of_tool(ask: Ask, index: int) -> Ask:
         risk=max(ask.risk, tool.risk, key=list(Risk.values).index),
         tool_version=tool_version(tool),
         target=tool.target,
-        args_schema=canonical.dumps(dict(tool.args_schema)) if tool.args_schema else ask.args_schema,
+        args_schema=_both(tool, ask, index),
     )
+
+
+def _both(tool: Tool, ask: Ask, index: int) -> str:
+    """The tool's schema, which describes the fields, and the agent's on top of it: arguments have to satisfy both."""
+    if not tool.args_schema:
+        return ask.args_schema
+    schema = dict(tool.args_schema)
+    if ask.args_schema != "{}":
+        if '"$ref"' in ask.args_schema:
+            raise InvalidAsk([(f"/{index}/args_schema", "cannot use $ref beside the schema of the workflow's tool")])
+        schema["allOf"] = [*schema.get("allOf", []), canonical.parse(ask.args_schema)]
+    return canonical.dumps(schema)
 
 
 def _newest_called(by: AgentPrincipal, external_id: str) -> UUID:

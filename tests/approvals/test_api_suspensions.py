@@ -366,3 +366,22 @@ def test_a_sleeping_run_cannot_be_continued(caller: Caller) -> None:
     assert caller.post("/suspensions", asked, If_Match="0").json()["code"] == "wrong_state"
     asked["run"] = {"id": run["id"]}
     assert pointers(caller.post("/suspensions", asked)) == {"If-Match"}
+
+
+def test_an_agents_schema_counts_beside_that_of_the_workflows_tool(agent: Agent, reviewer: User) -> None:
+    # C25: a whole amount of at most 1000; what is invalid names its field, and the card stays pending
+    schema = {"type": "object", "properties": {"amount": {"type": "integer", "maximum": 1000}}}
+    asked = suspension(args={"order": "A-7", "amount": 100}, args_schema=schema)
+    asked["resume"] = {"mode": "workflow", "workflow": "refund-agent", "phase": "act"}
+    answer = as_agent(agent).post("/suspensions", asked)
+    assert answer.status_code == 201, answer.content
+    approval = answer.json()["approvals"][0]
+    for amount in ("abc", 12.5, 5000):
+        vote = {"type": "edit", "review": approval["review"], "args": {"order": "A-7", "amount": amount}}
+        refused = as_person(reviewer).post(f"/approvals/{approval['id']}/votes", vote)
+        assert refused.status_code == 400
+        assert any(pointer.endswith("/amount") for pointer in pointers(refused)), refused.content
+    vote = {"type": "edit", "review": approval["review"], "args": {"order": "A-7", "amount": 50}}
+    accepted = as_person(reviewer).post(f"/approvals/{approval['id']}/votes", vote)
+    assert accepted.status_code in (200, 201), accepted.content
+    assert as_agent(agent).get(f"/approvals/{approval['id']}").json()["args"] == {"order": "A-7", "amount": 50}
