@@ -220,3 +220,12 @@ class ChangeRefused(ApprovalError):
 
     def __str__(self) -> str:
         return self.why
+
+
+@dataclass
+class ChangeDecided(ChangeRefused):
+    """Somebody else was first: `by` is a display name, `outcome` what became of the proposal."""
+
+    by: str
+    outcome: str
+    at: datetime

@@ -1,8 +1,8 @@
-"""The inbox and its cards."""
+"""The inbox and its cards, the rules, and who stands in for whom."""
 
 from django.urls import path
 
-from approvals.views import alike, cards
+from approvals.views import alike, cards, delegations, rules
 
 urlpatterns = [
     path("", cards.inbox, name="inbox"),
@@ -19,4 +19,17 @@ urlpatterns = [
     path("approvals/<uuid:approval_id>/alike/", alike.alike, name="approval-alike"),
     path("approvals/<uuid:approval_id>/claim/", cards.approval_claim, name="approval-claim"),
     path("approvals/<uuid:approval_id>/release/", cards.approval_release, name="approval-release"),
+    path("rules/", rules.rules, name="rules"),
+    path("rules/policies/<int:policy_id>/", rules.policy_page, name="policy"),
+    path("rules/policies/<int:policy_id>/switch/", rules.policy_switch, name="policy-switch"),
+    path("rules/teams/<int:team_id>/policies/propose/", rules.policy_proposal, name="policy-propose"),
+    path("rules/teams/<int:team_id>/automatic/propose/", rules.automatic_proposal, name="automatic-propose"),
+    path("rules/teams/<int:team_id>/automatic/stop/", rules.automatic_stop, name="automatic-stop"),
+    path("rules/teams/<int:team_id>/automatic/lift/", rules.automatic_lift, name="automatic-lift"),
+    path("rules/automatic/<int:rule_id>/end/", rules.automatic_end, name="automatic-end"),
+    path("rules/changes/<int:change_id>/confirm/", rules.change_confirm, name="change-confirm"),
+    path("rules/changes/<int:change_id>/withdraw/", rules.change_withdraw, name="change-withdraw"),
+    path("delegations/", delegations.delegations, name="delegations"),
+    path("delegations/<int:delegation_id>/end/", delegations.delegation_end, name="delegation-end"),
+    path("delegations/<int:delegation_id>/confirm/", delegations.delegation_confirm, name="delegation-confirm"),
 ]

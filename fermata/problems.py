@@ -58,6 +58,10 @@ DOMAIN: tuple[tuple[type[Exception], int, str], ...] = (
     (approvals.ClaimedByOther, 409, "claimed"),
     (approvals.NothingToUndo, 409, "nothing_to_undo"),
     (approvals.InvalidAsk, 400, "invalid_ask"),
+    (approvals.DelegationRefused, 403, "delegation_refused"),
+    (approvals.PolicyInvalid, 400, "policy_invalid"),
+    (approvals.ChangeDecided, 409, "change_decided"),
+    (approvals.ChangeRefused, 403, "change_refused"),
     (approvals.TooManyPending, 429, "too_many_pending"),
     (OperationalError, 503, "unavailable"),
     (InterfaceError, 503, "unavailable"),
@@ -152,7 +156,7 @@ def _findings(error: Exception) -> Iterator[dict[str, str]]:
         root = "/args" if isinstance(error, approvals.EditInvalid) else ""
         for place, message in error.errors:
             yield {"pointer": f"#{root}{place}", "detail": _sentence(message), "code": "invalid"}
-    elif isinstance(error, approvals.VoteInvalid):
+    elif isinstance(error, approvals.VoteInvalid | approvals.PolicyInvalid):
         for field, message in error.errors:
             yield {"pointer": f"#/{field}", "detail": _sentence(message), "code": "invalid"}
     elif isinstance(error, runs.InvalidInput | checkpoints.Unencodable):

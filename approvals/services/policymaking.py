@@ -14,7 +14,7 @@ from django.db.models import Max
 
 from approvals import audit, canonical, dispatch
 from approvals.audit import EventType
-from approvals.errors import ChangeRefused, PolicyInvalid
+from approvals.errors import ChangeDecided, ChangeRefused, PolicyInvalid
 from approvals.models import (
     Approval,
     AutomaticRule,
@@ -207,8 +207,11 @@ def _open_change(change_id: int, by: User) -> RuleChange:
     Team.objects.select_for_update(no_key=True).get(pk=team)
     change = RuleChange.objects.select_for_update(no_key=True).get(pk=change_id)
     _check_administers(by, change.team_id)
-    if change.outcome:
-        raise ChangeRefused(f"It is {change.outcome} already.")
+    if change.decided_by is not None and change.decided_at is not None:
+        who = change.decided_by.get_full_name() or change.decided_by.get_username()
+        raise ChangeDecided(
+            f"{who} has {change.outcome} it already.", by=who, outcome=change.outcome, at=change.decided_at
+        )
     return change
 
 

@@ -3,11 +3,13 @@
 from typing import Any
 
 from django import template
+from django.contrib.auth.models import AnonymousUser, User
 from django.template import RequestContext
 
 from approvals.models import Approval
 from approvals.presentation.chips import Chip, chip_of
 from approvals.queries import visible_to
+from approvals.queries.rules import teams_ruled_for
 from runs.models import Run
 from runs.principals import Person
 
@@ -18,6 +20,12 @@ register = template.Library()
 def state_chip(approval: Approval) -> Chip | None:
     """How a list names the approval's state; None while it is simply pending."""
     return chip_of(approval)
+
+
+@register.filter
+def reads_rules(user: User | AnonymousUser) -> bool:
+    """Whether the page of the rules is for this person."""
+    return isinstance(user, User) and teams_ruled_for(Person(user)).exists()
 
 
 @register.inclusion_tag("approvals/_of_run.html", takes_context=True)

@@ -4,58 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.http import HttpResponse
-from django.test import Client
 from django.urls import URLResolver, get_resolver
 
 from approvals.models import Approval
-from runs.models import Agent, Membership, Run, RunHead, Team
-from runs.states import ResumeMode, RunStatus
-from tests.approvals.scenes import HOLD, cast, in_doubt, in_group, policy
+from runs.models import Agent, Membership, Team
+from tests.approvals.doors import BEFORE, STATE, Row, Scene, body, nothing, shown
+from tests.approvals.scenes import in_group, policy
 from tests.support.api import as_agent, suspension
 from tests.support.processes import ROOT
 
 pytestmark = pytest.mark.django_db
 
 PAGE = (ROOT / "docs" / "permissions.md").read_text()
-STATE = "only-the-snapshot-says-this"
-
-
-@dataclass
-class Scene:
-    """One parked run with one open approval, and everybody who may knock."""
-
-    agent: Agent
-    approval: Approval
-    people: dict[str, User]
-    agents: dict[str, Agent] = field(default_factory=dict)
-
-    @property
-    def run(self) -> Run:
-        return self.approval.run
-
-    def knock(self, actor: str) -> Client:
-        if actor in self.agents:
-            return as_agent(self.agents[actor]).client
-        client = Client()
-        if actor in self.people:
-            client.force_login(self.people[actor], backend="django.contrib.auth.backends.ModelBackend")
-        return client
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: `METHOD address`, and what each actor gets."""
-
-    what: str
-    method: str
-    address: str
-    expected: dict[str, str]
 
 
 def rows() -> list[Row]:
@@ -73,103 +38,13 @@ def rows() -> list[Row]:
 TABLE = rows()
 DEEDS = [(row, actor) for row in TABLE if row.method == "POST" for actor, cell in row.expected.items() if cell == "yes"]
 PUBLIC = frozenset({"livez", "readyz", "api-schema", "login", "logout"})
-ARGUMENTS = {"<uuid:run_id>": "{run}", "<uuid:approval_id>": "{approval}", "<int:seq>": "0", "<str:name>": "paid"}
-
-
-# --- what must have happened before, and what is posted ----------------------------------------------------------
-
-
-def granted(scene: Scene) -> None:
-    cast(scene.approval, scene.people["guest"])
-    cast(scene.approval, scene.people["reviewer"])
-
-
-def spent(scene: Scene) -> None:
-    granted(scene)
-    scene.knock("agent").post(f"/api/v1/approvals/{scene.approval.pk}/consume", b"{}", content_type="application/json")
-
-
-def held(scene: Scene) -> None:
-    cast(scene.approval, scene.people["guest"])
-    cast(scene.approval, scene.people["reviewer"], hold=HOLD)
-
-
-def doubted(scene: Scene) -> None:
-    granted(scene)
-    scene.approval = in_doubt(scene.approval)
-
-
-def failed(scene: Scene) -> None:
-    RunHead.objects.filter(run=scene.run).update(status=RunStatus.FAILED, reason="")
-    Run.objects.filter(pk=scene.run.pk).update(resume_mode=ResumeMode.HOSTED)
-
-
-def forkable(scene: Scene) -> None:
-    RunHead.objects.filter(run=scene.run).update(workflow="refund-agent")
-
-
-def queued(scene: Scene) -> None:
-    RunHead.objects.filter(run=scene.run).update(status=RunStatus.QUEUED, reason="")
-
-
-def nothing(scene: Scene) -> None:
-    """The scene is enough as it is."""
-
-
-BEFORE: dict[str, Callable[[Scene], None]] = {
-    "undo a vote": held,
-    "revoke a grant": granted,
-    "spend a grant": granted,
-    "report an outcome": spent,
-    "answer a call in doubt": doubted,
-    "retry a run": failed,
-    "fork a run": forkable,
-    "claim a run": queued,
-    "finish a run": queued,
-}
-
-
-def body(row: Row, scene: Scene) -> dict[str, Any]:
-    approval = scene.approval
-    bodies: dict[str, dict[str, Any]] = {
-        "vote": {"verdict": "approve", "review": approval.review},
-        "vote over the API": {"type": "approve", "review": approval.review},
-        "answer a call in doubt": {"verdict": "happened", "review": approval.review},
-        "fork a run": {"checkpoint": 0},
-        "park a run": suspension(),
-        "report an outcome": {"status": "succeeded"},
-        "tell a run": {"payload": {"paid": True}},
-        "finish a run": {"result": "done"},
-        "export the trail": {"format": "jsonl"},
-    }
-    return bodies.get(row.what, {})
-
-
-def shown(what: str, scene: Scene) -> str:
-    """What a page must hold to have shown it; nothing: its status says enough."""
-    run, approval = str(scene.run.pk), str(scene.approval.pk)
-    return {
-        "find a run": run,
-        "find an approval": approval,
-        "hear of a run": run,
-        "hear of an approval": approval,
-        "read a run's timeline": "/checkpoints/0/",
-        "read a snapshot": STATE,
-        "read a history": STATE,
-        "read the run so far on a card": STATE,
-        "find the team's events": approval,
-        "find a run's events": f"run:{run}",
-        "find an approval's events": f"approval:{approval}",
-        "export the trail": approval,
-    }.get(what, "")
-
-
-# --- the walk ----------------------------------------------------------------------------------------------------
+ARGUMENTS = {"<int:seq>": "0", "<str:name>": "paid"}
+KEY_OF = re.compile(r"<\w+:(\w+)_id>")
 
 
 @pytest.fixture
 def scene(team: Team, agent: Agent, person: Callable[..., User]) -> Scene:
-    policy(agent, "Money", ("finance", 1), risk="low")
+    money = policy(agent, "Money", ("finance", 1), risk="low")
     owner = person("owner")
     agent.owners.add(owner)
     elsewhere = Team.objects.create(name="Elsewhere")
@@ -178,6 +53,7 @@ def scene(team: Team, agent: Agent, person: Callable[..., User]) -> Scene:
         roles = ["reviewer", "operator", "auditor", "admin"]
         Membership.objects.create(user=outsider, team=elsewhere, roles=roles)
     people = {name: person(name, name) for name in ("reviewer", "operator", "auditor", "admin")}
+    person("deputy", "operator")
     people |= {"owner": owner, "stranger": stranger, "guest": in_group(guest, "finance")}
     people["superuser"] = User.objects.create_superuser("root")
     asked = suspension(args={"order": "A-7"})
@@ -185,7 +61,8 @@ def scene(team: Team, agent: Agent, person: Callable[..., User]) -> Scene:
     response = as_agent(agent).post("/suspensions", asked)
     assert response.status_code == 201, response.content
     agents = {"agent": agent, "another agent": Agent.objects.create(team=team, name="other")}
-    return Scene(agent, Approval.objects.get(), people, agents)
+    places = {"team": team.pk, "policy": money.pk, "reviewer": people["reviewer"].pk}
+    return Scene(agent, Approval.objects.get(), people, agents, places)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.what}: {row.method} {row.address}")
@@ -207,7 +84,7 @@ def test_the_table_is_whole(record_property: Callable[[str, object], None]) -> N
     cells = [cell for row in TABLE for cell in row.expected.values()]
     record_property("cells", len(cells))
     print(f"{len(TABLE)} doors, {len(cells)} cells")
-    assert set(cells) <= {"yes", "empty", "sign in", "403", "404", "409"}
+    assert set(cells) <= {"yes", "empty", "sign in", "400", "403", "404", "409"}
     assert {row.address.split("?")[0] for row in TABLE} >= set(addresses(get_resolver().url_patterns))
 
 
@@ -221,12 +98,12 @@ def addresses(patterns: list[Any], before: str = "/") -> Iterator[str]:
         elif pattern.name not in PUBLIC and not address.startswith("/examples/"):
             for argument, value in ARGUMENTS.items():
                 address = address.replace(argument, value)
-            yield address
+            yield KEY_OF.sub(r"{\1}", address)
 
 
 def answer(row: Row, actor: str, scene: Scene) -> str:
     """What the table calls it: `yes`, `empty` (a page without it), `sign in`, or the status of the refusal."""
-    address = row.address.format(run=scene.run.pk, approval=scene.approval.pk, reviewer=scene.people["reviewer"].pk)
+    address = row.address.format(run=scene.run.pk, approval=scene.approval.pk, **scene.places)
     client = scene.knock(actor)
     if row.method == "GET":
         response = client.get(address)

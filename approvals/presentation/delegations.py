@@ -1,0 +1,45 @@
+"""Who votes for whom, as a person reads it."""
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
+
+from approvals.models import Delegation
+from approvals.presentation.policy import name_of
+from runs.clock import DatabaseNow, database_now
+
+
+@dataclass(frozen=True, slots=True)
+class DelegationLine:
+    """One delegation that is not over. `state` is a word; `counts_high` whether it holds for high risk too."""
+
+    delegation: Delegation
+    giver: str
+    taker: str
+    state: str
+    tone: str
+    counts_high: bool
+    may_confirm: bool
+
+
+def delegation_lines(delegations: QuerySet[Delegation], viewer: User) -> list[DelegationLine]:
+    """Those that are in force or still to come, the next to end first."""
+    living = delegations.filter(Q(ends_at__gt=DatabaseNow()), revoked_at__isnull=True)
+    now = database_now()
+    lines = []
+    for given in living.select_related("giver", "taker").order_by("ends_at", "id"):
+        is_on = given.starts_at <= now
+        lines.append(
+            DelegationLine(
+                delegation=given,
+                giver="you" if given.giver_id == viewer.pk else name_of(given.giver),
+                taker="You" if given.taker_id == viewer.pk else name_of(given.taker),
+                state="In force" if is_on else "To come",
+                tone="tone-accent" if is_on else "",
+                counts_high=given.confirmed_by_id is not None,
+                may_confirm=given.confirmed_by_id is None
+                and viewer.pk not in (given.giver_id, given.taker_id, given.created_by_id),
+            )
+        )
+    return lines

@@ -1,0 +1,48 @@
+"""Whose rules a person reads: those of the teams that they operate, audit or administer."""
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
+from approvals.models import Delegation, Policy, RuleChange
+from runs.models import Membership, Role, Team
+from runs.principals import Person
+
+READERS = (Role.OPERATOR, Role.AUDITOR, Role.ADMIN)
+
+
+def teams_ruled_for(person: Person) -> QuerySet[Team]:
+    """The teams whose policies, automatic rules and proposals the person reads."""
+    return _teams(person, *READERS)
+
+
+def teams_administered_by(person: Person) -> QuerySet[Team]:
+    """The teams whose rules the person may propose to change."""
+    return _teams(person, Role.ADMIN)
+
+
+def policies_for(person: Person) -> QuerySet[Policy]:
+    return Policy.objects.filter(team__in=teams_ruled_for(person))
+
+
+def changes_for(person: Person) -> QuerySet[RuleChange]:
+    return RuleChange.objects.filter(team__in=teams_ruled_for(person))
+
+
+def delegations_for(person: Person) -> QuerySet[Delegation]:
+    """The person's own, given and taken, and those of everybody in the teams that they administer."""
+    theirs = Membership.objects.filter(team__in=teams_administered_by(person)).values("user")
+    own = Delegation.objects.filter(giver=person.user) | Delegation.objects.filter(taker=person.user)
+    return own | Delegation.objects.filter(giver__in=theirs)
+
+
+def stand_ins_for(person: Person) -> QuerySet[User]:
+    """The others in the person's teams."""
+    teams = Membership.objects.filter(user=person.user).values("team")
+    members = Membership.objects.filter(team__in=teams).values("user")
+    return User.objects.filter(is_active=True, pk__in=members).exclude(pk=person.user.pk).order_by("username")
+
+
+def _teams(person: Person, *roles: Role) -> QuerySet[Team]:
+    # Correlated by key and not joined: a team is wanted once, however many roles lead to it.
+    memberships = Membership.objects.filter(user=person.user, roles__overlap=list(roles))
+    return Team.objects.filter(pk__in=memberships.values("team"))

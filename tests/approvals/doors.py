@@ -1,0 +1,186 @@
+"""The doors of docs/permissions.md: what must have happened before one, what is posted there, and what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.test import Client
+
+from approvals.models import Approval, AutomaticRule
+from approvals.services.delegating import delegate
+from approvals.services.policymaking import propose_lifting
+from runs.clock import database_now
+from runs.models import Agent, Membership, Run, RunHead
+from runs.states import ResumeMode, RunStatus
+from tests.approvals.scenes import HOLD, cast, in_doubt
+from tests.support.api import as_agent, suspension
+
+STATE = "only-the-snapshot-says-this"
+
+
+@dataclass
+class Scene:
+    """One parked run with one open approval, and everybody who may knock."""
+
+    agent: Agent
+    approval: Approval
+    people: dict[str, User]
+    agents: dict[str, Agent]
+    places: dict[str, int] = field(default_factory=dict)  # keys that addresses name
+
+    @property
+    def run(self) -> Run:
+        return self.approval.run
+
+    def knock(self, actor: str) -> Client:
+        if actor in self.agents:
+            return as_agent(self.agents[actor]).client
+        client = Client()
+        if actor in self.people:
+            client.force_login(self.people[actor], backend="django.contrib.auth.backends.ModelBackend")
+        return client
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: `METHOD address`, and what each actor gets."""
+
+    what: str
+    method: str
+    address: str
+    expected: dict[str, str]
+
+
+# --- what must have happened before, and what is posted ----------------------------------------------------------
+
+
+def granted(scene: Scene) -> None:
+    cast(scene.approval, scene.people["guest"])
+    cast(scene.approval, scene.people["reviewer"])
+
+
+def spent(scene: Scene) -> None:
+    granted(scene)
+    scene.knock("agent").post(f"/api/v1/approvals/{scene.approval.pk}/consume", b"{}", content_type="application/json")
+
+
+def held(scene: Scene) -> None:
+    cast(scene.approval, scene.people["guest"])
+    cast(scene.approval, scene.people["reviewer"], hold=HOLD)
+
+
+def doubted(scene: Scene) -> None:
+    granted(scene)
+    scene.approval = in_doubt(scene.approval)
+
+
+def failed(scene: Scene) -> None:
+    RunHead.objects.filter(run=scene.run).update(status=RunStatus.FAILED, reason="")
+    Run.objects.filter(pk=scene.run.pk).update(resume_mode=ResumeMode.HOSTED)
+
+
+def forkable(scene: Scene) -> None:
+    RunHead.objects.filter(run=scene.run).update(workflow="refund-agent")
+
+
+def queued(scene: Scene) -> None:
+    RunHead.objects.filter(run=scene.run).update(status=RunStatus.QUEUED, reason="")
+
+
+def proposed(scene: Scene) -> None:
+    boss = User.objects.create_user("boss")
+    Membership.objects.create(user=boss, team=scene.agent.team, roles=["admin"])
+    scene.places["change"] = propose_lifting(team=scene.agent.team, by=boss).pk
+
+
+def automated(scene: Scene) -> None:
+    rule = AutomaticRule.objects.create(
+        team=scene.agent.team, name="Small", tools=["refund"], window=timedelta(days=1), max_count=1,
+        ends_at=database_now() + timedelta(days=1), created_by=scene.people["admin"],
+    )  # fmt: skip
+    scene.places["rule"] = rule.pk
+
+
+def lent(scene: Scene) -> None:
+    giver, now = scene.people["reviewer"], database_now()
+    ends_at = now + timedelta(days=1)
+    given = delegate(giver=giver, taker=scene.people["operator"], starts_at=now, ends_at=ends_at, by=giver)
+    scene.places["delegation"] = given.pk
+
+
+def nothing(scene: Scene) -> None:
+    """The scene is enough as it is."""
+
+
+BEFORE: dict[str, Callable[[Scene], None]] = {
+    "undo a vote": held,
+    "revoke a grant": granted,
+    "spend a grant": granted,
+    "report an outcome": spent,
+    "answer a call in doubt": doubted,
+    "retry a run": failed,
+    "confirm a change": proposed,
+    "refuse a change": proposed,
+    "end an automatic rule": automated,
+    "find a delegation": lent,
+    "end a delegation": lent,
+    "confirm a delegation": lent,
+    "fork a run": forkable,
+    "claim a run": queued,
+    "finish a run": queued,
+}
+
+
+def body(row: Row, scene: Scene) -> dict[str, Any]:
+    approval = scene.approval
+    tomorrow = f"{database_now() + timedelta(days=1):%Y-%m-%dT%H:%M}"
+    bodies: dict[str, dict[str, Any]] = {
+        "vote": {"verdict": "approve", "review": approval.review},
+        "vote over the API": {"type": "approve", "review": approval.review},
+        "answer a call in doubt": {"verdict": "happened", "review": approval.review},
+        "fork a run": {"checkpoint": 0},
+        "park a run": suspension(),
+        "report an outcome": {"status": "succeeded"},
+        "tell a run": {"payload": {"paid": True}},
+        "finish a run": {"result": "done"},
+        "export the trail": {"format": "jsonl"},
+        "propose a policy": {"name": "More", "quorum": "1 of the team", "rejections": 1},
+        "propose an automatic rule": {
+            "name": "Small",
+            "tools": "refund",
+            "window": "1 day",
+            "max_count": 1,
+            "ends_at": "2100-01-01T00:00",
+        },
+        "let somebody vote for you": {
+            "taker": User.objects.get(username="deputy").pk,
+            "starts_at": "2020-01-01T00:00",
+            "ends_at": tomorrow,
+        },
+    }
+    return bodies.get(row.what, {})
+
+
+def shown(what: str, scene: Scene) -> str:
+    """What a page must hold to have shown it; nothing: its status says enough."""
+    run, approval = str(scene.run.pk), str(scene.approval.pk)
+    return {
+        "find a run": run,
+        "find an approval": approval,
+        "hear of a run": run,
+        "hear of an approval": approval,
+        "read a run's timeline": "/checkpoints/0/",
+        "read a snapshot": STATE,
+        "read a history": STATE,
+        "read the run so far on a card": STATE,
+        "find the team's events": approval,
+        "find a run's events": f"run:{run}",
+        "find an approval's events": f"approval:{approval}",
+        "export the trail": approval,
+        "find the rules": "Money",
+        "find a delegation": "/end/",
+    }.get(what, "")
