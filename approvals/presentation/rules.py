@@ -21,10 +21,19 @@ KINDS = {
 }
 
 
+NOTHING = "nothing"
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
+    """`was`: what a proposal changes; empty where it changes nothing, or there is nothing yet."""
+
     name: str
     text: str
+    was: str = ""
+
+
+GONE = [Fact("Becomes", "no longer in force")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +127,26 @@ def _proposed(change: RuleChange) -> tuple[str, list[Fact]]:
             stages = [(stage["group"], timedelta(seconds=int(stage["seconds"]))) for stage in policy.escalation]
             spans = tuple(map(_span, (policy.deadline, policy.minimum_deadline, policy.grant_life)))
             facts = _policy_facts(policy, quorum=policy.quorum, stages=stages, spans=spans)
-            return policy.name, facts if policy.is_active else [Fact("Becomes", "no longer in force")]
+            newest = PolicyVersion.objects.filter(policy__team=change.team_id, policy__name=policy.name).first()
+            before = version_facts(newest) if newest else []
+            return policy.name, _compared(before, facts) if policy.is_active else GONE
         case ChangeKind.AUTOMATIC_RULE:
             rule = RuleDraft.from_text(change.body)
-            return rule.name, [*_caps(rule)] if rule.is_active else [Fact("Becomes", "no longer in force")]
+            current = AutomaticRule.objects.filter(team=change.team_id, name=rule.name, is_active=True).first()
+            before = _caps(current) if current else []
+            return rule.name, _compared(before, _caps(rule)) if rule.is_active else GONE
         case ChangeKind.LIFT_STOP:
             return "", []
+
+
+def _compared(before: Sequence[Fact], after: Sequence[Fact]) -> list[Fact]:
+    """`after`, saying at each fact what it was before; what falls away stands at the end."""
+    if not before:
+        return [*after]
+    was, now = ({fact.name: fact.text for fact in facts} for facts in (before, after))
+    names = dict.fromkeys([*now, *was])
+    pairs = [(name, now.get(name, NOTHING), was.get(name, NOTHING)) for name in names]
+    return [Fact(name, text, "" if text == old else old) for name, text, old in pairs]
 
 
 def _policy_facts(

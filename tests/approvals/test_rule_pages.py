@@ -78,6 +78,15 @@ def test_the_next_version_starts_from_the_newest(agent: Agent, amy: Client, ann:
     assert "Not in force" in page
 
 
+def test_a_proposal_says_what_it_changes(agent: Agent, amy: Client, team: Team) -> None:
+    policy(agent, "Money", (None, 1), tools=["refund", "pay.*"], require_reason=True)
+    amy.post(f"/rules/teams/{team.pk}/policies/propose/", POLICY)
+    page = amy.get("/rules/").content.decode()
+    assert '1 of the team and 2 of finance <span class="quiet">instead of 1 of the team</span>' in page
+    assert 'nothing <span class="quiet">instead of must be given</span>' in page
+    assert "refund, pay.*, by every agent <span" not in page
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
