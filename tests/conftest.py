@@ -45,7 +45,7 @@ def own_broker(url: str) -> str:
     number = 10 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     parts = urlsplit(url)
     if parts.scheme == "redis+socket":
-        return urlunsplit(parts._replace(query=f"virtual_host={number}"))
+        return f"{url.partition('?')[0]}?virtual_host={number}"  # urlunsplit drops an empty host's slashes
     if parts.scheme == "redis":
         return urlunsplit(parts._replace(path=f"/{number}"))
     return url
