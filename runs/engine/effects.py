@@ -18,8 +18,9 @@ from checkpoints import codec
 from checkpoints.errors import CheckpointError, Unencodable, Unreadable
 from runs.engine.connection import database_time
 from runs.engine.failpoints import failpoint
-from runs.engine.ownership import Intent, Ownership, ReadOutcome
+from runs.engine.ownership import Ownership
 from runs.engine.signals import Parked, Unrehydratable
+from runs.engine.statements import Intent, ReadOutcome
 from runs.engine.tools import (
     Happened,
     NotPerformed,

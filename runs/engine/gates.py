@@ -17,8 +17,9 @@ from uuid import UUID
 from checkpoints import codec
 from runs.bodies import draft_place, seal
 from runs.engine.failpoints import failpoint
-from runs.engine.ownership import HELD, Ownership
+from runs.engine.ownership import Ownership
 from runs.engine.signals import Diverged, Parked
+from runs.engine.statements import HELD
 from runs.engine.turn import MAX_SUPERSEDES, AuthorError, GateRecord, Turn, opened_gate
 from runs.hooks import Cursor
 from runs.states import GateKind, RunStatus, SuspendReason

@@ -19,8 +19,9 @@ from runs.engine.connection import engine_connection
 from runs.engine.executor import execute
 from runs.engine.finishing import Ending, finish
 from runs.engine.gates import Draft, Gates, Question
-from runs.engine.ownership import Intent, Ownership, ReadOutcome
+from runs.engine.ownership import Ownership
 from runs.engine.signals import LostRun
+from runs.engine.statements import Intent, ReadOutcome
 from runs.engine.turn import Turn
 from runs.models import Agent, Run, RunHead, StepEvidence
 from runs.services.controlling import cancel_run
