@@ -1,10 +1,13 @@
 """The doorbell: the only place that names this app's Celery tasks.
 
 A message carries a run's id and nothing else. It may be lost, late or doubled without harm: the sweeper rings again.
-A broker that is down or silent must not slow anybody: after a failure nothing is sent for `BREAK_SECONDS`.
+A broker that is down or silent must not slow anybody: after a failure nothing is sent for `BREAK_SECONDS`, and whoever
+decides does not wait for the broker at all.
 """
 
 import logging
+import os
+import queue
 import threading
 import time
 from uuid import UUID
@@ -41,9 +44,36 @@ class Breaker:
 breaker = Breaker()
 
 
+class Ringer:
+    """A thread that rings, so that a request never waits for the broker. What it did not get to, the sweeper rings."""
+
+    def __init__(self) -> None:
+        self._waiting: queue.SimpleQueue[UUID] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._pid = 0
+
+    def ring(self, run_id: UUID) -> None:
+        with self._lock:
+            if self._pid != os.getpid():  # the first doorbell, or a fork, which has no thread
+                self._pid, self._waiting = os.getpid(), queue.SimpleQueue()
+                threading.Thread(target=self._run, args=(self._waiting,), name="doorbell", daemon=True).start()
+        self._waiting.put(run_id)
+
+    def _run(self, waiting: queue.SimpleQueue[UUID]) -> None:
+        while True:
+            run_id = waiting.get()
+            try:
+                ring_now(run_id)
+            except Exception:  # noqa: BLE001 - whatever a broker's client raises, the next doorbell has to be heard
+                log.exception("the doorbell of run %s failed", run_id)
+
+
+ringer = Ringer()
+
+
 def ring(run_id: UUID) -> None:
     """Tell a worker, once the current transaction has committed, that the run is ready."""
-    transaction.on_commit(lambda: ring_now(run_id), robust=True)
+    transaction.on_commit(lambda: ringer.ring(run_id), robust=True)
 
 
 def ring_now(run_id: UUID) -> bool:

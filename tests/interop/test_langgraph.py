@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import operator
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Annotated, Any, TypedDict
@@ -39,6 +39,12 @@ def saver() -> Iterator[FermataSaver]:
         yield saver
 
 
+def run_async(work: Coroutine[Any, Any, Any]) -> Any:
+    """In a thread of its own: Playwright leaves an event loop running in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
 def config() -> Any:
     return {"configurable": {"thread_id": str(uuid4())}}
 
@@ -65,7 +71,7 @@ def test_it_passes_langgraphs_conformance_tests(capability: Capability) -> None:
         with FermataSaver.open() as saver:
             yield saver
 
-    report = asyncio.run(validate(registered, capabilities={capability.value}))
+    report = run_async(validate(registered, capabilities={capability.value}))
     result = report.results[capability.value]
     assert result.passed, result.failures
     assert result.tests_passed > 0
@@ -83,7 +89,7 @@ def test_a_graph_is_resumed_by_another_saver(saver: FermataSaver) -> None:
 def test_a_graph_runs_in_an_event_loop(saver: FermataSaver) -> None:
     compiled = graph(saver, one=add("one"), two=add("two"))
     here = config()
-    assert asyncio.run(compiled.ainvoke({"items": []}, here))["items"] == ["one", "two"]
+    assert run_async(compiled.ainvoke({"items": []}, here))["items"] == ["one", "two"]
     assert next(state.values["items"] for state in compiled.get_state_history(here)) == ["one", "two"]
 
 

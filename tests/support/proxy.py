@@ -41,9 +41,13 @@ class Proxy:
         while True:
             try:
                 near, _ = listener.accept()
-                far = socket.create_connection(self._target)
             except OSError:
                 return
+            try:
+                far = socket.create_connection(self._target)
+            except OSError:
+                near.close()
+                continue
             with self._lock:
                 self._passing += [near, far]
             for pair in ((near, far), (far, near)):
