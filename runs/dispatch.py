@@ -64,7 +64,7 @@ class Ringer:
             run_id = waiting.get()
             try:
                 ring_now(run_id)
-            except Exception:  # noqa: BLE001 - whatever a broker's client raises, the next doorbell has to be heard
+            except Exception:
                 log.exception("the doorbell of run %s failed", run_id)
 
 
