@@ -2,6 +2,11 @@
 
 A worker is interrupted at the point; another one goes on; a person answers truthfully what only a person can answer.
 Whatever happened, the run completes, and no `keyed`, `probe` or `once` effect happened twice.
+
+Public reports that are cases of it: C10, crewAI#5802 and openworker#443 (died after the effect, before its record);
+langgraph#8039 and #8234 (between a step's result and the checkpoint); langgraph#8764 (before the first checkpoint);
+azure-functions-durable-extension#382 and #3375 (fenced in the middle of a commit); trigger.dev#2493 and #2563 (stalled,
+then went on); software-agent-sdk#2298 (one result for each call).
 """
 
 from __future__ import annotations

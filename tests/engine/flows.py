@@ -8,9 +8,22 @@ from typing import Any
 
 from approvals.gates import Proposal, require_approval, require_approvals
 from runs.authoring import NotPerformed, RunContext, StepFailed, tool, workflow
+from runs.engine.connection import engine_connection
 
+OPEN_TRANSACTIONS = """
+    SELECT (now() <> statement_timestamp())::int + count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND state LIKE 'idle in transaction%'
+"""
 CALLS: Counter[str] = Counter()
 SWITCH: dict[str, Any] = {}  # what a test wants the code to do differently at the next try
+
+
+def watch_transactions() -> None:
+    """Count the transactions that are open while a tool runs: this connection's, and any other's in the database."""
+    if SWITCH.get("watch"):
+        CALLS["watched"] += 1
+        row = engine_connection().execute(OPEN_TRANSACTIONS).fetchone()
+        CALLS["in a transaction"] += row[0] if row else 0
 
 
 @tool(effect="read", name="test/look")
@@ -21,6 +34,7 @@ def look(what: str) -> str:
 
 @tool(effect="keyed", name="test/send", remembers=timedelta(hours=1))
 def send(what: str, *, idempotency_key: str) -> str:
+    watch_transactions()
     CALLS[f"send {what}"] += 1
     CALLS[f"key {idempotency_key}"] += 1
     if SWITCH.get("send") == "not performed":
@@ -42,6 +56,7 @@ def mail(what: str) -> str:
 
 @tool(effect="keyed", name="test/pay", remembers=timedelta(hours=1), gated=True)
 def pay(amount: str, *, idempotency_key: str) -> str:
+    watch_transactions()
     CALLS[f"pay {amount}"] += 1
     return f"paid {amount}"
 

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from uuid import UUID
 
+from django.db import connection, transaction
+
 from approvals.models import Approval, Grant
 from runs.models import Agent, RunHead
+from runs.services.answering import answer_gate
 from runs.services.controlling import fork_run
 from tests.engine.conftest import Driver
 from tests.engine.flows import CALLS, SWITCH
@@ -15,6 +18,7 @@ from tests.support.api import as_agent
 
 
 def test_an_approved_call_is_performed_once(driver: Driver) -> None:
+    # langgraph#7361, aegra#320: resuming is never a restart
     run = driver.start("test/gate")
     head = driver.go_on(run)
     assert (head.status, head.reason, head.lease) == ("suspended", "approval", None)
@@ -144,3 +148,36 @@ def posted() -> dict[str, object]:
         ],
         "resume": {"mode": "workflow", "workflow": "refund-agent", "phase": "act"},
     }
+
+
+def test_a_gate_is_answered_once(driver: Driver) -> None:
+    # langgraph#6663: the same gate answered twice with different values
+    run = driver.start("test/gate")
+    driver.go_on(run)
+    approval = driver.pending(run)["pay"]
+    driver.decide(approval)
+    with transaction.atomic(), connection.cursor() as cursor:
+        assert answer_gate(cursor, run_id=run.id, turn=0, key="pay", answer={"outcome": "rejected"}) is False
+    assert driver.go_on(run).status == "completed"
+    assert CALLS["pay 1.00"] == 1
+
+
+def test_time_parked_counts_against_nothing(driver: Driver, move_clock: Callable[[timedelta], None]) -> None:
+    # hatchet#4128
+    run = driver.start("test/gate")
+    driver.go_on(run)
+    move_clock(timedelta(days=30))
+    driver.decide(driver.pending(run)["pay"])
+    head = driver.go_on(run)
+    assert (head.status, head.crashes, head.failures) == ("completed", 0, 0)
+
+
+def test_no_transaction_is_open_while_a_tool_runs(driver: Driver) -> None:
+    # windmill#8952
+    run = driver.start("test/gate")
+    SWITCH["watch"] = True
+    driver.go_on(run)
+    driver.decide(driver.pending(run)["pay"])
+    assert driver.go_on(run).status == "completed"
+    assert CALLS["watched"] == 2
+    assert CALLS["in a transaction"] == 0

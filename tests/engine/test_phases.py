@@ -29,6 +29,7 @@ def test_a_phase_that_is_tried_again_meets_its_recorded_steps(driver: Driver) ->
 
 
 def test_another_branch_is_blocked_before_it_has_an_effect(driver: Driver) -> None:
+    # TradingAgents#1089: a changed plan does not silently resume the old one
     run = driver.start("test/branches")
     driver.go_on(run)
     SWITCH["branch"] = "other"
@@ -67,6 +68,7 @@ def test_a_swallowed_signal_is_honoured_all_the_same(driver: Driver) -> None:
 
 
 def test_not_performed_is_tried_again_under_a_new_key(driver: Driver) -> None:
+    # C12: the first resume meets a 503
     run = driver.start("test/steps")
     SWITCH["send"] = "not performed"
     head = driver.go_on(run)
