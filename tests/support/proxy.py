@@ -37,6 +37,14 @@ class Proxy:
                 connection.close()
             self._passing.clear()
 
+    def _reach(self) -> socket.socket:
+        host, port = self._target
+        if not host.startswith("/"):
+            return socket.create_connection((host, port))
+        far = socket.socket(socket.AF_UNIX)  # as PostgreSQL's clients do with a folder for a host
+        far.connect(f"{host}/.s.PGSQL.{port}")
+        return far
+
     def _accept(self, listener: socket.socket) -> None:
         while True:
             try:
@@ -44,7 +52,7 @@ class Proxy:
             except OSError:
                 return
             try:
-                far = socket.create_connection(self._target)
+                far = self._reach()
             except OSError:
                 near.close()
                 continue
