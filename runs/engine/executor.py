@@ -29,7 +29,7 @@ from runs.engine.ownership import Ownership
 from runs.engine.rehydration import find_flow, load_saved, upcast
 from runs.engine.signals import Diverged, LostRun, Parked, Unrehydratable
 from runs.engine.turn import AuthorError, Turn
-from runs.engine.workflows import Workflow, supported_pairs
+from runs.engine.workflows import Workflow, supported_columns
 from runs.states import RunStatus
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class Slice:
 def oldest_ready() -> UUID | None:
     """The run that has waited longest and that this build can take. None, too, while the database is away."""
     try:
-        row = engine_connection().execute(OLDEST_READY, _supported()).fetchone()
+        row = engine_connection().execute(OLDEST_READY, supported_columns()).fetchone()
     except LOST:
         return None
     return row[0] if row else None
@@ -117,14 +117,9 @@ def execute(run_id: UUID, *, worker: str) -> bool:
     return True
 
 
-def _supported() -> tuple[list[str], list[int]]:
-    pairs = supported_pairs()
-    return [name for name, _ in pairs], [schema for _, schema in pairs]
-
-
 def _claim(connection: EngineConnection, run_id: UUID, worker: str) -> Claim | None:
     failpoint("claim.before")
-    names, schemas = _supported()
+    names, schemas = supported_columns()
     lease = timedelta(seconds=settings.FERMATA_LEASE_SECONDS)
     row = connection.execute(CLAIM, (lease, worker, run_id, names, schemas)).fetchone()
     failpoint("claim.after")

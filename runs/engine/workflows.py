@@ -146,6 +146,12 @@ def all_workflows() -> tuple[Workflow, ...]:
     return tuple(_workflows.values())
 
 
+def supported_columns() -> tuple[list[str], list[int]]:
+    """`supported_pairs` as two columns of equal length, for `unnest`."""
+    pairs = supported_pairs()
+    return [name for name, _ in pairs], [schema for _, schema in pairs]
+
+
 def supported_pairs() -> list[tuple[str, int]]:
     """Every (workflow, schema) whose snapshots this build can resume."""
     return [(flow.name, schema) for flow in _workflows.values() for schema in range(flow.oldest, flow.schema + 1)]

@@ -16,7 +16,7 @@ from checkpoints import codec
 from runs.bodies import answer_place, seal
 from runs.dispatch import ring_now
 from runs.engine.build import build
-from runs.engine.workflows import supported_pairs
+from runs.engine.workflows import supported_columns, supported_pairs
 from runs.hooks import hooks
 from runs.services.answering import wake, wake_if_answered
 from runs.services.locking import lock_run
@@ -157,14 +157,9 @@ def _ids(query: str) -> list[UUID]:
         return [row[0] for row in cursor.fetchall()]
 
 
-def _pairs() -> tuple[list[str], list[int]]:
-    pairs = supported_pairs()
-    return [name for name, _ in pairs], [schema for _, schema in pairs]
-
-
 def _ring_unheard() -> int:
     with connection.cursor() as cursor:
-        cursor.execute(UNHEARD, (*_pairs(), BATCH))
+        cursor.execute(UNHEARD, (*supported_columns(), BATCH))
         found = [row[0] for row in cursor.fetchall()]
     for number, run_id in enumerate(found):
         if not ring_now(run_id):
@@ -221,7 +216,7 @@ def _wake_due(run_id: UUID) -> bool:
 
 def _unblock() -> int:
     with connection.cursor() as cursor:
-        cursor.execute(UNBLOCK, (build(), *_pairs()))
+        cursor.execute(UNBLOCK, (build(), *supported_columns()))
         return len(cursor.fetchall())
 
 
