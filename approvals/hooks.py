@@ -27,10 +27,11 @@ class RunHooks:
             body={"run": str(run_id), **body},
         )
 
-    def record_change(self, cursor: Cursor, *, team_id: int, type: str, actor: str, body: dict[str, Any]) -> None:
-        audit.append(
-            cursor, chain=f"team:{team_id}", type=audit.EventType(type), actor=actor, team_id=team_id, body=body
-        )
+    def record_change(
+        self, cursor: Cursor, *, team_id: int | None, type: str, actor: str, body: dict[str, Any]
+    ) -> None:
+        chain = "site" if team_id is None else f"team:{team_id}"
+        audit.append(cursor, chain=chain, type=audit.EventType(type), actor=actor, team_id=team_id, body=body)
 
     def run_ended(self, cursor: Cursor, *, run_id: UUID, reason: str) -> None:
         close_for_run(cursor, run_id=run_id, reason=reason)

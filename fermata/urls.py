@@ -4,6 +4,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.permissions import AllowAny
 
@@ -17,11 +18,13 @@ urlpatterns = [
     path("api/v1/", include("runs.api_urls")),
     path("api/v1/", include("approvals.api_urls")),
     path("api/v1/schema/", SpectacularAPIView.as_view(permission_classes=[AllowAny]), name="api-schema"),
+    path("admin/password_change/", RedirectView.as_view(pattern_name="password"), name="to-own-password"),
     path("admin/", admin.site.urls),
     path("login", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("", include("approvals.urls")),
     path("", include("runs.urls")),
+    path("", include("runs.passwords.urls")),
     path("", include("approvals.audit.urls")),
 ]
 

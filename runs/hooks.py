@@ -30,8 +30,10 @@ class Hooks(Protocol):
     ) -> None:
         """Write an event of the run's life into the audit trail."""
 
-    def record_change(self, cursor: Cursor, *, team_id: int, type: str, actor: str, body: dict[str, Any]) -> None:
-        """Write a change of a team's agents, keys or people into the audit trail."""
+    def record_change(
+        self, cursor: Cursor, *, team_id: int | None, type: str, actor: str, body: dict[str, Any]
+    ) -> None:
+        """Write a change of a team's agents, keys or people into the audit trail. No team: it belongs to none."""
 
     def run_ended(self, cursor: Cursor, *, run_id: UUID, reason: str) -> None:
         """Close what is open for a run that ended: approvals, unspent grants."""

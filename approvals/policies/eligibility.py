@@ -1,13 +1,13 @@
 """Who may vote on an approval, and whose votes count. Rights are read afresh each time: only today's count."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from django.conf import settings
 from django.contrib.auth.models import User
 
 from approvals.models import Approval, Delegation, PoolEntry, Vote
+from approvals.policies.probation import NOTHING_NEW, Probation, too_new
 from approvals.policies.requirements import TEAM, Requirements, Seat, group_pool, person_pool
 from approvals.states import Risk, Verdict
 from runs.models import Agent, Membership, Role, Run
@@ -19,14 +19,14 @@ NO_POOLS: frozenset[str] = frozenset()
 class Electorate:
     """The rights that some people have on one approval at one moment.
 
-    `pools` holds what each active person is in, `fresh` what they joined too lately for high risk; `delegations` who
-    gave each person their vote; `requesters` who may never vote.
+    `pools` holds what each active person is in, as far as it counts, and `fresh` what is too new for high risk;
+    `delegations` who gave each person their vote; `requesters` who may never vote.
     """
 
     requirements: Requirements
     requesters: frozenset[int]
     pools: dict[int, frozenset[str]]
-    fresh: dict[int, frozenset[str]]
+    fresh: Probation
     delegations: tuple[Delegation, ...]
 
     def why_not(self, person: int) -> str:
@@ -38,9 +38,11 @@ class Electorate:
         if any(given.giver_id in self.requesters for given in self.delegations if given.taker_id == person):
             return "You stand in for somebody who asked for this run: somebody else must decide."
         if self.holds_seat(person) or self.seat_lent_to(person) is not None:
-            return ""
-        if not self.fresh.get(person, NO_POOLS).isdisjoint(self.requirements.pools):
-            return f"You joined less than {probation()} ago: for high risk that does not count yet."
+            # Of a stand-in: for one's own seats the password has been waited for already.
+            return str(self.fresh.passwords.get(person, ""))
+        fresh = self.fresh.pools.get(person, {})
+        if waiting := [fresh[pool] for pool in self.requirements.pools if pool in fresh]:
+            return str(min(waiting, key=lambda each: each.counts_from))
         return f"Only {describe(self.requirements.pools)} can decide this."
 
     def givers(self, person: int) -> tuple[int, ...]:
@@ -88,19 +90,14 @@ def electorate(approval: Approval, *, requirements: Requirements, people: Collec
     )
     everybody = {*people, *(given.giver_id for given in delegations)}
     entries = _entries(everybody, team_id=approval.team_id)
-    settled_in = at - probation() if requirements.risk == Risk.HIGH else None
+    fresh = too_new(entries, at) if requirements.risk == Risk.HIGH else NOTHING_NEW
     return Electorate(
         requirements=requirements,
         requesters=requesters_of(approval),
-        pools=_pools(entries, lambda since: settled_in is None or since <= settled_in),
-        fresh=_pools(entries, lambda since: settled_in is not None and since > settled_in),
+        pools={user: frozenset(pools.keys() - fresh.pools.get(user, {}).keys()) for user, pools in entries.items()},
+        fresh=fresh,
         delegations=delegations,
     )
-
-
-def probation() -> timedelta:
-    """How long somebody must have been in a team or group to count for high risk."""
-    return timedelta(hours=settings.FERMATA_PROBATION_HOURS)
 
 
 def requesters_of(approval: Approval) -> frozenset[int]:
@@ -165,20 +162,14 @@ def describe(pools: Collection[str]) -> str:
     return " or ".join(words.get(pool, pool.partition(":")[2]) for pool in sorted(pools))
 
 
-def _entries(people: Collection[int], *, team_id: int) -> dict[int, list[tuple[str, datetime]]]:
+def _entries(people: Collection[int], *, team_id: int) -> dict[int, dict[str, datetime]]:
     """For each active person, the pools that they are in, with the time since when."""
     users = User.objects.filter(pk__in=people, is_active=True).values_list("pk", "date_joined")
-    entries = {user: [(person_pool(user), joined)] for user, joined in users}
+    entries = {user: {person_pool(user): joined} for user, joined in users}
     reviewers = Membership.objects.filter(user__in=entries, team=team_id, roles__contains=[Role.REVIEWER])
     for user, since in reviewers.values_list("user_id", "since"):
-        entries[user].append((TEAM, since))
+        entries[user][TEAM] = since
     members = PoolEntry.objects.filter(user__in=entries).values_list("user_id", "group__name", "since")
     for user, name, since in members:
-        entries[user].append((group_pool(name), since))
+        entries[user][group_pool(name)] = since
     return entries
-
-
-def _pools(
-    entries: dict[int, list[tuple[str, datetime]]], counts: Callable[[datetime], bool]
-) -> dict[int, frozenset[str]]:
-    return {user: frozenset(pool for pool, since in each if counts(since)) for user, each in entries.items()}

@@ -7,7 +7,9 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.template import RequestContext
 
 from approvals.models import Approval
+from approvals.policies.probation import length
 from approvals.presentation.chips import Chip, chip_of
+from approvals.presentation.policy import span
 from approvals.queries import visible_to
 from approvals.queries.rules import teams_ruled_for
 from runs.models import Run
@@ -20,6 +22,12 @@ register = template.Library()
 def state_chip(approval: Approval) -> Chip | None:
     """How a list names the approval's state; None while it is simply pending."""
     return chip_of(approval)
+
+
+@register.simple_tag
+def probation() -> str:
+    """For how long a new password does not count for high risk, in words; empty where it counts at once."""
+    return span(length()) if length() else ""
 
 
 @register.filter

@@ -1,6 +1,7 @@
 from runs.models.agents import Agent, AgentKey, OnCredentials, Scope
 from runs.models.builds import Build
 from runs.models.idempotency import IdempotentRequest
+from runs.models.people import Credential, ResetLink
 from runs.models.runs import Run, RunHead
 from runs.models.services import ServiceBeat
 from runs.models.steps import Draft, Gate, OutsideEvent, Step, StepEvidence
@@ -10,12 +11,14 @@ __all__ = [
     "Agent",
     "AgentKey",
     "Build",
+    "Credential",
     "Draft",
     "Gate",
     "IdempotentRequest",
     "Membership",
     "OnCredentials",
     "OutsideEvent",
+    "ResetLink",
     "Role",
     "Run",
     "RunHead",

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.contrib.auth.models import Group, User
-from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 
 from runs.errors import RunError
 from runs.hooks import hooks
 from runs.models import Membership, Role, Team
+from runs.services.passwords import PasswordRefused, check_password_rules, note_password
 
 
 @dataclass
@@ -37,7 +37,9 @@ def create_person(
 ) -> User:
     """Register a person in `team`, on the server's command line; groups that do not exist yet are made.
 
-    A weak password is refused in production only: a throw-away instance may have one. Raises `PersonRefused`.
+    Whoever has that command line is trusted: what the person is from the start counts for high risk at once, what they
+    become later does not. A weak password is refused in production only: a throw-away instance may have one. Raises
+    `PersonRefused`.
     """
     if unknown := sorted(set(roles) - set(Role.values)):
         known = ", ".join(Role.values)
@@ -46,13 +48,16 @@ def create_person(
     try:
         user.full_clean(exclude=["password"])
         if settings.PRODUCTION:
-            validate_password(password, user)
+            check_password_rules(password, user)
     except ValidationError as error:
         raise PersonRefused(username=username, reasons=tuple(error.messages)) from error
+    except PasswordRefused as error:
+        raise PersonRefused(username=username, reasons=error.reasons) from error
     user.set_password(password)
     user.save()
     Membership.objects.create(user=user, team=team, roles=list(dict.fromkeys(roles)))
     user.groups.set([Group.objects.get_or_create(name=name)[0] for name in groups])
+    note_password(person=user, vouched=True)
     with connection.cursor() as cursor:
         hooks().record_change(
             cursor,

@@ -15,10 +15,12 @@ from approvals.services.delegating import delegate
 from approvals.services.policymaking import propose_lifting
 from runs.clock import database_now
 from runs.models import Agent, Membership, Run, RunHead
+from runs.services.passwords import draw_link, open_link
 from runs.states import ResumeMode, RunStatus
 from tests.approvals.scenes import HOLD, cast, in_doubt
-from tests.support.api import as_agent, suspension
+from tests.support.api import PASSWORD, as_agent, suspension
 
+NEW_PASSWORD = "a stapler under the willow"
 STATE = "only-the-snapshot-says-this"
 
 
@@ -30,7 +32,7 @@ class Scene:
     approval: Approval
     people: dict[str, User]
     agents: dict[str, Agent]
-    places: dict[str, int] = field(default_factory=dict)  # keys that addresses name
+    places: dict[str, int | str] = field(default_factory=dict)  # keys that addresses name
 
     @property
     def run(self) -> Run:
@@ -112,6 +114,12 @@ def lent(scene: Scene) -> None:
     scene.places["delegation"] = given.pk
 
 
+def linked(scene: Scene) -> None:
+    link = draw_link()
+    open_link(person=scene.people["reviewer"], digest=link.digest, actor="system")
+    scene.places["link"] = link.text
+
+
 def nothing(scene: Scene) -> None:
     """The scene is enough as it is."""
 
@@ -129,6 +137,8 @@ BEFORE: dict[str, Callable[[Scene], None]] = {
     "find a delegation": lent,
     "end a delegation": lent,
     "confirm a delegation": lent,
+    "open a reset link": linked,
+    "use a reset link": linked,
     "fork a run": forkable,
     "claim a run": queued,
     "finish a run": queued,
@@ -156,6 +166,8 @@ def body(row: Row, scene: Scene) -> dict[str, Any]:
             "max_count": 1,
             "ends_at": "2100-01-01T00:00",
         },
+        "change one's own password": {"current": PASSWORD, "password": NEW_PASSWORD, "again": NEW_PASSWORD},
+        "use a reset link": {"password": NEW_PASSWORD, "again": NEW_PASSWORD},
         "let somebody vote for you": {
             "taker": User.objects.get(username="deputy").pk,
             "starts_at": "2020-01-01T00:00",
@@ -183,4 +195,5 @@ def shown(what: str, scene: Scene) -> str:
         "export the trail": approval,
         "find the rules": "Money",
         "find a delegation": "/end/",
+        "use a reset link": "Your password is set",
     }.get(what, "")

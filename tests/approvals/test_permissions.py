@@ -15,7 +15,7 @@ from approvals.models import Approval
 from runs.models import Agent, Membership, Team
 from tests.approvals.doors import BEFORE, STATE, Row, Scene, body, nothing, shown
 from tests.approvals.scenes import in_group, policy
-from tests.support.api import as_agent, suspension
+from tests.support.api import PASSWORD, as_agent, suspension
 from tests.support.processes import ROOT
 
 pytestmark = pytest.mark.django_db
@@ -37,8 +37,8 @@ def rows() -> list[Row]:
 
 TABLE = rows()
 DEEDS = [(row, actor) for row in TABLE if row.method == "POST" for actor, cell in row.expected.items() if cell == "yes"]
-PUBLIC = frozenset({"livez", "readyz", "api-schema", "login", "logout"})
-ARGUMENTS = {"<int:seq>": "0", "<str:name>": "paid"}
+PUBLIC = frozenset({"livez", "readyz", "api-schema", "login", "logout", "to-own-password"})
+ARGUMENTS = {"<int:seq>": "0", "<str:name>": "paid", "<str:text>": "{link}"}
 KEY_OF = re.compile(r"<\w+:(\w+)_id>")
 
 
@@ -48,14 +48,14 @@ def scene(team: Team, agent: Agent, person: Callable[..., User]) -> Scene:
     owner = person("owner")
     agent.owners.add(owner)
     elsewhere = Team.objects.create(name="Elsewhere")
-    stranger, guest = User.objects.create_user("stranger"), User.objects.create_user("guest")
+    stranger, guest = (User.objects.create_user(name, password=PASSWORD) for name in ("stranger", "guest"))
     for outsider in (stranger, guest):
         roles = ["reviewer", "operator", "auditor", "admin"]
         Membership.objects.create(user=outsider, team=elsewhere, roles=roles)
     people = {name: person(name, name) for name in ("reviewer", "operator", "auditor", "admin")}
     person("deputy", "operator")
     people |= {"owner": owner, "stranger": stranger, "guest": in_group(guest, "finance")}
-    people["superuser"] = User.objects.create_superuser("root")
+    people["superuser"] = User.objects.create_superuser("root", password=PASSWORD)
     asked = suspension(args={"order": "A-7"})
     asked["snapshot"] |= {"state": {"note": STATE}, "history": [{"role": "user", "content": STATE}]}
     response = as_agent(agent).post("/suspensions", asked)

@@ -1,0 +1,10 @@
+"""Where passwords are set."""
+
+from django.urls import path
+
+from runs.passwords import views
+
+urlpatterns = [
+    path("password/", views.own_password, name="password"),
+    path("password/<str:text>/", views.password_by_link, name="password-by-link"),
+]
