@@ -229,3 +229,8 @@ class ChangeDecided(ChangeRefused):
     by: str
     outcome: str
     at: datetime
+
+
+@dataclass
+class ChangeStale(ChangeRefused):
+    """What the proposal would change is not what it was when it was proposed."""

@@ -61,6 +61,7 @@ DOMAIN: tuple[tuple[type[Exception], int, str], ...] = (
     (approvals.DelegationRefused, 403, "delegation_refused"),
     (approvals.PolicyInvalid, 400, "policy_invalid"),
     (approvals.ChangeDecided, 409, "change_decided"),
+    (approvals.ChangeStale, 409, "change_stale"),
     (approvals.ChangeRefused, 403, "change_refused"),
     (approvals.TooManyPending, 429, "too_many_pending"),
     (OperationalError, 503, "unavailable"),

@@ -1,6 +1,7 @@
-"""Changes of the rules: proposed by one administrator, confirmed by another."""
+"""Changes of what guards high risk: proposed by one administrator, confirmed by another."""
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -12,22 +13,33 @@ class ChangeKind(models.TextChoices):
     POLICY = "policy"
     AUTOMATIC_RULE = "automatic_rule"
     LIFT_STOP = "lift_stop"
+    GROUP = "group"
+    MEMBERSHIP = "membership"
+    AGENT = "agent"
+    AGENT_KEY = "agent_key"
+    RESET_LINK = "reset_link"
 
 
 class ChangeOutcome(models.TextChoices):
+    """`applied`: at once, because it guards nothing of high risk."""
+
     CONFIRMED = "confirmed"
+    APPLIED = "applied"
     WITHDRAWN = "withdrawn"
 
 
 class RuleChange(models.Model):
-    """A proposal. `body` is canonical JSON text of what the rule is to be.
+    """A proposal. `body` is canonical JSON text of what is to be; `base` the digest of what it changes, as it was then.
 
-    `alone`: the only administrator there was put it in force without a second pair of eyes.
+    `team` is where it was proposed; `teams` are those whose decisions about high risk it touches. `alone`: the only
+    administrator there was put it in force without a second pair of eyes.
     """
 
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="rule_changes")
     kind = models.CharField(max_length=16, choices=ChangeKind.choices)
     body = models.TextField()
+    base = models.CharField(max_length=64, blank=True, db_default="")
+    teams = ArrayField(models.BigIntegerField(), default=list, blank=True, db_default=[])
     proposed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     proposed_at = models.DateTimeField(db_default=Now())
     outcome = models.CharField(max_length=9, choices=ChangeOutcome.choices, blank=True)

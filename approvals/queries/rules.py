@@ -1,7 +1,7 @@
 """Whose rules a person reads: those of the teams that they operate, audit or administer."""
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from approvals.models import Delegation, Policy, RuleChange
 from runs.models import Membership, Role, Team
@@ -25,7 +25,16 @@ def policies_for(person: Person) -> QuerySet[Policy]:
 
 
 def changes_for(person: Person) -> QuerySet[RuleChange]:
-    return RuleChange.objects.filter(team__in=teams_ruled_for(person))
+    """The proposals, decided or not, of the person's teams and of others that touch them."""
+    teams = list(teams_ruled_for(person).values_list("pk", flat=True))
+    return RuleChange.objects.filter(Q(team__in=teams) | Q(teams__overlap=teams))
+
+
+def open_changes_of(team: Team) -> QuerySet[RuleChange]:
+    """What is proposed and not decided, in the team or elsewhere, and touches it."""
+    return RuleChange.objects.filter(Q(team=team) | Q(teams__contains=[team.pk]), outcome="").select_related(
+        "proposed_by"
+    )
 
 
 def delegations_for(person: Person) -> QuerySet[Delegation]:

@@ -8,12 +8,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from approvals.errors import ChangeDecided, ChangeRefused, PolicyInvalid
+from approvals.errors import ChangeDecided, ChangeRefused, ChangeStale, PolicyInvalid
 from approvals.forms.rules import PolicyForm, RuleForm, draft_of, end_of, typed
 from approvals.models import AutomaticRule, ChangeKind, Policy, RuleChange
-from approvals.presentation.rules import team_rules, version_facts
+from approvals.presentation.facts import version_facts
+from approvals.presentation.rules import team_rules
 from approvals.queries.rules import changes_for, policies_for, teams_administered_by, teams_ruled_for
-from approvals.services import policymaking
+from approvals.services import changes, policymaking
 from approvals.services.automatic import stop
 from runs.access import signed_in
 from runs.models import Team
@@ -115,9 +116,9 @@ def change_confirm(request: HttpRequest, person: Person, change_id: int) -> Http
     reason = request.POST.get("reason", "")[:2000]
     if change.proposed_by_id == person.user.pk and reason:
         return _attempt(
-            request, person, lambda: policymaking.confirm_alone(change_id=change.pk, by=person.user, reason=reason)
+            request, person, lambda: changes.confirm_alone(change_id=change.pk, by=person.user, reason=reason)
         )
-    return _attempt(request, person, lambda: policymaking.confirm(change_id=change.pk, by=person.user))
+    return _attempt(request, person, lambda: changes.confirm(change_id=change.pk, by=person.user))
 
 
 @require_POST
@@ -125,13 +126,13 @@ def change_confirm(request: HttpRequest, person: Person, change_id: int) -> Http
 def change_withdraw(request: HttpRequest, person: Person, change_id: int) -> HttpResponse:
     """Take back one's own proposal, or turn down another's."""
     change = _change(person, change_id)
-    return _attempt(request, person, lambda: policymaking.withdraw(change_id=change.pk, by=person.user))
+    return _attempt(request, person, lambda: changes.withdraw(change_id=change.pk, by=person.user))
 
 
 def _attempt(request: HttpRequest, person: Person, service: Callable[[], object]) -> HttpResponse:
     try:
         service()
-    except ChangeDecided as error:
+    except (ChangeDecided, ChangeStale) as error:
         return _rules(request, person, refusal=error, status=409)
     except ChangeRefused as error:
         return _rules(request, person, refusal=error, status=403)

@@ -29,6 +29,15 @@ class IssuedKey:
     text: str
 
 
+@dataclass(frozen=True)
+class KeyText:
+    """A key just drawn, which works once it is added. `text` is shown once and kept nowhere."""
+
+    prefix: str
+    text: str
+    digest: bytes
+
+
 @dataclass
 class AgentExists(RunError):
     name: str
@@ -83,23 +92,71 @@ def issue_key(
     expires_at: datetime | None = None,
 ) -> IssuedKey:
     """Make a key. Raises `UnknownScope`."""
+    drawn = draw_key()
+    key = add_key(
+        agent=agent,
+        prefix=drawn.prefix,
+        digest=drawn.digest,
+        scopes=scopes,
+        created_by=created_by,
+        expires_at=expires_at,
+        by=created_by,
+    )
+    return IssuedKey(key=key, text=drawn.text)
+
+
+def draw_key() -> KeyText:
+    """A text that nobody can guess."""
+    prefix = "".join(secrets.choice(_PREFIX_LETTERS) for _ in range(12))
+    text = f"fmt_{prefix}_{secrets.token_urlsafe(32)}"
+    return KeyText(prefix=prefix, text=text, digest=hashlib.sha256(text.encode()).digest())
+
+
+def check_scopes(scopes: Sequence[str]) -> None:
+    """Raises `UnknownScope`."""
     for scope in scopes:
         family, _, workflow = scope.partition(":")
         if scope not in Scope.values and not (family == "workflow" and workflow):
             raise UnknownScope(scope)
-    prefix = "".join(secrets.choice(_PREFIX_LETTERS) for _ in range(12))
-    text = f"fmt_{prefix}_{secrets.token_urlsafe(32)}"
+
+
+@transaction.atomic
+def add_key(
+    *,
+    agent: Agent,
+    prefix: str,
+    digest: bytes,
+    scopes: Sequence[str],
+    created_by: User | None,
+    expires_at: datetime | None,
+    by: User | None,
+) -> AgentKey:
+    """Let a drawn key work. `created_by` has its text; `by` lets it work. Raises `UnknownScope`."""
+    check_scopes(scopes)
     key = AgentKey.objects.create(
-        agent=agent,
-        prefix=prefix,
-        digest=hashlib.sha256(text.encode()).digest(),
-        scopes=list(scopes),
-        created_by=created_by,
-        expires_at=expires_at,
+        agent=agent, prefix=prefix, digest=digest, scopes=list(scopes), created_by=created_by, expires_at=expires_at
     )
     facts = {"prefix": prefix, "scopes": list(scopes), "expires_at": _text(expires_at)}
-    _record(agent, "key.created", created_by, facts)
-    return IssuedKey(key=key, text=text)
+    _record(agent, "key.created", by, facts)
+    return key
+
+
+@transaction.atomic
+def change_agent(*, agent: Agent, owners: Sequence[int], team: Team, by: User) -> None:
+    """Give an agent exactly these owners (ids), and this team. What it runs already stays where it is.
+
+    Raises `AgentExists`.
+    """
+    if Agent.objects.filter(team=team, name=agent.name).exclude(pk=agent.pk).exists():
+        raise AgentExists(name=agent.name, team=team.name)
+    before = {"owners_before": sorted(agent.owners.values_list("pk", flat=True)), "team_before": agent.team_id}
+    facts = {"name": agent.name, "owners": sorted(owners), "team": team.pk, **before}
+    for told in sorted({agent.team_id, team.pk}, key=str):
+        agent.team_id = told
+        _record(agent, "agent.changed", by, facts)
+    agent.team = team
+    agent.save(update_fields=["team"])
+    agent.owners.set(owners)
 
 
 @transaction.atomic

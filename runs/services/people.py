@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 
+from runs.clock import database_now
 from runs.errors import RunError
 from runs.hooks import hooks
 from runs.models import Membership, Role, Team
+from runs.principals import Person
 from runs.services.passwords import PasswordRefused, check_password_rules, note_password
 
 
@@ -58,12 +61,50 @@ def create_person(
     Membership.objects.create(user=user, team=team, roles=list(dict.fromkeys(roles)))
     user.groups.set([Group.objects.get_or_create(name=name)[0] for name in groups])
     note_password(person=user, vouched=True)
-    with connection.cursor() as cursor:
-        hooks().record_change(
-            cursor,
-            team_id=team.pk,
-            type="person.changed",
-            actor="system",
-            body={"person": user.pk, "roles": list(roles), "groups": list(groups), "superuser": superuser},
-        )
+    facts = {"person": user.pk, "roles": list(roles), "groups": list(groups), "superuser": superuser}
+    _record([team.pk], None, facts)
     return user
+
+
+@transaction.atomic
+def set_roles(*, person: User, team: Team, roles: Sequence[str], by: User) -> None:
+    """Give the person exactly these roles in the team; none: they leave it. Whoever becomes a reviewer begins anew."""
+    membership = Membership.objects.select_for_update().filter(user=person, team=team).first()
+    before = membership.roles if membership else []
+    if not roles:
+        Membership.objects.filter(user=person, team=team).delete()
+    elif membership is None:
+        Membership.objects.create(user=person, team=team, roles=list(roles))
+    else:
+        membership.roles = list(roles)
+        if Role.REVIEWER in roles and Role.REVIEWER not in before:
+            membership.since = database_now()
+        membership.save(update_fields=["roles", "since"])
+    _record([team.pk], by, {"person": person.pk, "roles": list(roles), "roles_before": list(before)})
+
+
+@transaction.atomic
+def change_group(*, name: str, add: Sequence[int], remove: Sequence[int], teams: Sequence[int], by: User) -> None:
+    """Add people (ids) to a group, made if it does not exist, and take others out. It is told to `teams`."""
+    group, _ = Group.objects.get_or_create(name=name)
+    group.user_set.add(*add)
+    group.user_set.remove(*remove)
+    _record(teams, by, {"group": name, "added": list(add), "removed": list(remove)})
+
+
+@transaction.atomic
+def set_active(*, person: User, active: bool, by: User | None = None) -> None:
+    """Close an account, at once, or open it again. Without `by`: on the server's command line."""
+    person.is_active = active
+    person.save(update_fields=["is_active"])
+    teams = Membership.objects.filter(user=person).values_list("team_id", flat=True)
+    _record([*teams], by, {"person": person.pk, "active": active})
+
+
+def _record(teams: Sequence[int], by: User | None, facts: dict[str, Any]) -> None:
+    """Into the trail of each team, or of the site where there is none."""
+    told: list[int | None] = [*sorted(teams, key=str)]
+    actor = Person(by).actor if by else "system"
+    with connection.cursor() as cursor:
+        for team in told or [None]:
+            hooks().record_change(cursor, team_id=team, type="person.changed", actor=actor, body=facts)

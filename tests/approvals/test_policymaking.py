@@ -8,15 +8,13 @@ from approvals.errors import ChangeRefused, PolicyInvalid
 from approvals.models import AuditEvent, AutomaticRule, Policy, RuleChange
 from approvals.policies.drafts import PolicyDraft, RuleDraft
 from approvals.services.automatic import stop
+from approvals.services.changes import confirm, confirm_alone, withdraw
 from approvals.services.policymaking import (
-    confirm,
-    confirm_alone,
     propose_automatic_rule,
     propose_lifting,
     propose_policy,
     reapply,
     tighten_open,
-    withdraw,
 )
 from approvals.states import ApprovalStatus
 from tests.approvals.scenes import cast, events, in_group, opened

@@ -12,8 +12,9 @@ from django.contrib.auth.models import Group, User
 from approvals.models import AutomaticRule, Policy
 from approvals.policies.drafts import PolicyDraft, RuleDraft
 from approvals.services.automatic import stop
+from approvals.services.changes import confirm
 from approvals.services.delegating import delegate
-from approvals.services.policymaking import confirm, propose_automatic_rule, propose_policy
+from approvals.services.policymaking import propose_automatic_rule, propose_policy
 from runs.clock import database_now
 from runs.models import Team
 from tests.browser.conftest import Visitor

@@ -11,18 +11,20 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
-from approvals.errors import AlreadyDecided, ApprovalError, DelegationRefused, GrantProblem
-from approvals.models import Approval, AuditEvent, AutomaticRule, Decision, Delegation, Grant, Policy
+from approvals.errors import AlreadyDecided, ApprovalError, ChangeDecided, ChangeStale, DelegationRefused, GrantProblem
+from approvals.models import Approval, AuditEvent, AutomaticRule, Decision, Delegation, Grant, Policy, RuleChange
 from approvals.services.automatic import apply_rule
 from approvals.services.cancelling import cancel
+from approvals.services.changes import confirm, withdraw
 from approvals.services.delegating import delegate
 from approvals.services.grants import spend
+from approvals.services.guarding import propose_roles
 from approvals.services.settling import settle
 from approvals.services.sweeping import sweep
 from approvals.services.voting import undo, vote
 from approvals.states import SETTLED, ApprovalStatus, GrantStatus
 from runs.clock import database_now
-from runs.models import Gate, RunHead
+from runs.models import Gate, Membership, RunHead
 from runs.principals import AgentPrincipal
 from runs.services.controlling import cancel_run
 from runs.services.locking import lock_run
@@ -242,3 +244,36 @@ def test_two_people_who_delegate_to_each_other_at_once(person):
         results = at_once(lend(ada, bob), lend(bob, ada))
         assert sum(isinstance(result, DelegationRefused) for result in results) == 1
         Delegation.objects.all().delete()
+
+
+def test_a_change_confirmed_by_two_at_once_or_refused_meanwhile_is_decided_once(team, person):
+    amy, ann, abe, bob = (person(name, "admin") for name in ("amy", "ann", "abe", "bob"))
+    person("fay", "operator")
+    for turn in range(6):
+        roles = ["operator", "reviewer"] if turn % 2 == 0 else ["operator"]
+        change = propose_roles(team=team, by=amy, person="fay", roles=roles)
+
+        results = at_once(
+            lambda pk=change.pk: confirm(change_id=pk, by=ann),
+            lambda pk=change.pk: confirm(change_id=pk, by=abe),
+            lambda pk=change.pk: withdraw(change_id=pk, by=bob),
+        )
+
+        lost = [result for result in results if isinstance(result, ChangeDecided)]
+        assert len(lost) == 2
+        change.refresh_from_db()
+        assert {loser.by for loser in lost} == {change.decided_by.username}
+        if change.outcome == "withdrawn":
+            confirm(change_id=propose_roles(team=team, by=amy, person="fay", roles=roles).pk, by=ann)
+
+
+def test_two_proposals_about_one_thing_confirmed_at_once(team, person):
+    amy, ann, fay = person("amy", "admin"), person("ann", "admin"), person("fay", "operator")
+    for _ in range(5):
+        changes = [propose_roles(team=team, by=amy, person="fay", roles=[role]) for role in ("reviewer", "admin")]
+
+        results = at_once(*((lambda pk=change.pk: confirm(change_id=pk, by=ann)) for change in changes))
+
+        assert sum(isinstance(result, ChangeStale) for result in results) == 1
+        Membership.objects.filter(user=fay).update(roles=["operator"])
+        RuleChange.objects.all().delete()

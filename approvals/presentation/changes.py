@@ -1,0 +1,173 @@
+"""Proposals in words: all that they change, and who may do what about them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+
+from approvals.models import AutomaticRule, ChangeKind, Policy, PolicyVersion, RuleChange
+from approvals.policies.drafts import PolicyDraft, RuleDraft
+from approvals.policies.guarded import AgentDraft, GroupDraft, KeyDraft, MembershipDraft, ResetDraft
+from approvals.presentation.facts import Fact, caps_of, compared, draft_facts, version_facts
+from approvals.presentation.policy import name_of, span
+from approvals.queries.guarded import administrators_of, concerned, others_than
+from approvals.services.matters import matter_of
+from runs.models import Agent, Role, Team
+from runs.services.passwords import LINK_LIFE
+
+KINDS = {
+    ChangeKind.POLICY: "Policy",
+    ChangeKind.AUTOMATIC_RULE: "Automatic rule",
+    ChangeKind.LIFT_STOP: "Let the automatic rules go on",
+    ChangeKind.GROUP: "Members of the group",
+    ChangeKind.MEMBERSHIP: "Roles",
+    ChangeKind.AGENT: "Agent",
+    ChangeKind.AGENT_KEY: "New key for the agent",
+    ChangeKind.RESET_LINK: "Reset link",
+}
+GONE = [Fact("Becomes", "no longer in force")]
+NOBODY = "nobody"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLine:
+    """`may_confirm`: as the second administrator. `may_alone`: as the only one there is, with a reason.
+
+    `waits_for` says to an administrator who may do neither who can.
+    """
+
+    change: RuleChange
+    kind: str
+    name: str
+    facts: tuple[Fact, ...]
+    by: str
+    may_confirm: bool
+    may_alone: bool
+    may_withdraw: bool
+    waits_for: str
+
+
+def change_lines(changes: Iterable[RuleChange], viewer: User) -> list[ChangeLine]:
+    """Undecided proposals, as `viewer` may decide them."""
+    return [change_line(change, viewer) for change in changes]
+
+
+def change_line(change: RuleChange, viewer: User) -> ChangeLine:
+    admins = administrators_of(concerned(change))
+    is_admin = any(viewer.pk in people for people in admins.values())
+    is_own = change.proposed_by_id == viewer.pk
+    is_subject = viewer.pk in matter_of(change).subjects()
+    uncovered = [team for team, people in admins.items() if people.isdisjoint({viewer.pk, change.proposed_by_id})]
+    may_confirm = is_admin and not is_own and not is_subject and not uncovered
+    may_alone = is_own and is_admin and not uncovered and not others_than(viewer, change)
+    name, facts = described(change)
+    return ChangeLine(
+        change=change,
+        kind=KINDS[ChangeKind(change.kind)],
+        name=name,
+        facts=tuple(facts),
+        by=name_of(change.proposed_by),
+        may_confirm=may_confirm,
+        may_alone=may_alone,
+        may_withdraw=is_admin,
+        waits_for="" if may_confirm or may_alone or not is_admin else _waits_for(is_subject, uncovered),
+    )
+
+
+def described(change: RuleChange) -> tuple[str, Sequence[Fact]]:
+    """What it is about, by name, and all that it changes."""
+    return WORDS[ChangeKind(change.kind)](change)
+
+
+def _waits_for(is_subject: bool, uncovered: Sequence[int]) -> str:
+    if uncovered:
+        return f"An administrator of {_teams(uncovered)} must confirm it."
+    if is_subject:
+        return "It is about you: another administrator must confirm it."
+    return "Another administrator must confirm it."
+
+
+def _policy(change: RuleChange) -> tuple[str, Sequence[Fact]]:
+    policy = PolicyDraft.from_text(change.body)
+    newest = PolicyVersion.objects.filter(policy__team=change.team_id, policy__name=policy.name).first()
+    before = version_facts(newest) if newest else []
+    facts = compared(before, draft_facts(policy)) if policy.is_active else GONE
+    was_off = Policy.objects.filter(team=change.team_id, name=policy.name, is_active=False).exists()
+    return policy.name, [Fact("Becomes", "in force again"), *facts] if policy.is_active and was_off else facts
+
+
+def _automatic_rule(change: RuleChange) -> tuple[str, Sequence[Fact]]:
+    rule = RuleDraft.from_text(change.body)
+    current = AutomaticRule.objects.filter(team=change.team_id, name=rule.name, is_active=True).first()
+    before = caps_of(current) if current else []
+    return rule.name, compared(before, caps_of(rule)) if rule.is_active else GONE
+
+
+def _lifting(change: RuleChange) -> tuple[str, Sequence[Fact]]:
+    return "", []
+
+
+def _group(change: RuleChange) -> tuple[str, Sequence[Fact]]:
+    draft = GroupDraft.from_text(change.body)
+    members = User.objects.filter(groups__name=draft.group).values_list("pk", flat=True)
+    facts = [("Joins", _people(draft.add)), ("Leaves", _people(draft.remove)), ("In it now", _people(members))]
+    facts.append(("Decides in", _teams(change.teams)))
+    return draft.group, [Fact(name, text) for name, text in facts if text not in (NOBODY, "") or name == "In it now"]
+
+
+def _membership(change: RuleChange) -> tuple[str, Sequence[Fact]]:
+    draft = MembershipDraft.from_text(change.body)
+    roles, was = (", ".join(Role(role).label.lower() for role in each) or "none" for each in (draft.roles, draft.was))
+    return _people([draft.person]), [Fact("Roles", roles, was), Fact("Team", _teams([change.team_id]))]
+
+
+def _agent(change: RuleChange) -> tuple[str, Sequence[Fact]]:
+    draft = AgentDraft.from_text(change.body)
+    owners, were = _people(draft.owners), _people(draft.owners_were)
+    team, was = _teams([draft.team]), _teams([draft.team_was])
+    facts = [Fact("Owners", owners, "" if owners == were else were), Fact("Team", team, "" if team == was else was)]
+    return Agent.objects.get(pk=draft.agent).name, facts
+
+
+def _key(change: RuleChange) -> tuple[str, Sequence[Fact]]:
+    draft = KeyDraft.from_text(change.body)
+    ends = f"{draft.expires_at[:16].replace('T', ' ')} UTC" if draft.expires_at else "it is revoked"
+    facts = [
+        Fact("Key", f"fmt_{draft.prefix}_…, which {_people([change.proposed_by_id])} has"),
+        Fact("May", ", ".join(draft.scopes)),
+        Fact("Until", ends),
+    ]
+    return Agent.objects.get(pk=draft.agent).name, facts
+
+
+def _reset(change: RuleChange) -> tuple[str, Sequence[Fact]]:
+    draft = ResetDraft.from_text(change.body)
+    what = f"sets a new password, once, within {span(LINK_LIFE)} of the confirmation"
+    facts = [Fact("Whoever has it", what), Fact("It is with", _people([change.proposed_by_id]))]
+    return _people([draft.person]), [*facts, Fact("Decides in", _teams(change.teams))] if change.teams else facts
+
+
+WORDS: dict[ChangeKind, Callable[[RuleChange], tuple[str, Sequence[Fact]]]] = {
+    ChangeKind.POLICY: _policy,
+    ChangeKind.AUTOMATIC_RULE: _automatic_rule,
+    ChangeKind.LIFT_STOP: _lifting,
+    ChangeKind.GROUP: _group,
+    ChangeKind.MEMBERSHIP: _membership,
+    ChangeKind.AGENT: _agent,
+    ChangeKind.AGENT_KEY: _key,
+    ChangeKind.RESET_LINK: _reset,
+}
+
+
+def called(user: User) -> str:
+    """A person beyond doubt: the name that they sign in with stands beside the one that they go by."""
+    name = user.get_full_name()
+    return f"{name} ({user.get_username()})" if name else user.get_username()
+
+
+def _people(people: Iterable[int]) -> str:
+    return ", ".join(called(user) for user in User.objects.filter(pk__in=list(people)).order_by("username")) or NOBODY
+
+
+def _teams(teams: Iterable[int]) -> str:
+    return ", ".join(Team.objects.filter(pk__in=list(teams)).values_list("name", flat=True))

@@ -1,0 +1,188 @@
+"""Changes of what guards high risk: one administrator proposes, another confirms. The one mechanism for all of them.
+
+What guards nothing of high risk is applied at once. Where there is only one administrator, that one may put a change in
+force alone: on record, and for all to see. Every attempt that is refused is on record too.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+
+from approvals import audit, dispatch
+from approvals.audit import EventType
+from approvals.errors import ChangeDecided, ChangeRefused, ChangeStale
+from approvals.models import ChangeKind, ChangeOutcome, RuleChange
+from approvals.queries.guarded import administrators_of, concerned, others_than
+from approvals.services.deciding import retry_deadlocks
+from approvals.services.matters import Matter, matter_of
+from runs.clock import database_now
+from runs.hooks import Cursor
+from runs.models import Team
+from runs.principals import Person
+
+NOT_ADMINISTRATOR = "Only an administrator of the team can change its rules."
+
+
+@retry_deadlocks
+def propose(*, team: Team, by: User, kind: ChangeKind, body: str) -> RuleChange:
+    """Propose what `body` says, or apply it at once where it guards nothing of high risk. Raises `ChangeRefused`."""
+    check_administers(by, [team.pk])
+    with transaction.atomic(durable=True), connection.cursor() as cursor:
+        Team.objects.select_for_update(no_key=True).get(pk=team.pk)
+        change = RuleChange(team=team, kind=kind, body=body, proposed_by=by, proposed_at=database_now())
+        matter = matter_of(change)
+        matter.lock()
+        change.base, change.teams = _digest(matter.base()), sorted(matter.teams())
+        change.save()
+        if change.teams:
+            _record(cursor, matter, by, "proposed")
+        else:
+            _decide(cursor, matter, by, ChangeOutcome.APPLIED)
+            matter.apply(by)
+    return change
+
+
+@retry_deadlocks
+def confirm(*, change_id: int, by: User) -> RuleChange:
+    """Put a proposal in force, as another administrator. Raises `RuleChange.DoesNotExist`, `ChangeRefused`."""
+    with _deciding(change_id, by, "confirm") as held:
+        change = held.change
+        if change.proposed_by_id == by.pk:
+            raise ChangeRefused("It was you who proposed it: another administrator must confirm it.")
+        if by.pk in held.matter.subjects():
+            raise ChangeRefused("It is about you: another administrator must confirm it.")
+        _check_together(change, by)
+        _put_in_force(held, by, alone=False, reason="")
+    return change
+
+
+@retry_deadlocks
+def confirm_alone(*, change_id: int, by: User, reason: str) -> RuleChange:
+    """Put one's own proposal in force, as the only administrator that there is, saying why.
+
+    Raises `RuleChange.DoesNotExist`, `ChangeRefused`.
+    """
+    with _deciding(change_id, by, "confirm alone") as held:
+        change = held.change
+        if others_than(by, change) or change.proposed_by_id != by.pk:
+            raise ChangeRefused("Another administrator must confirm it.")
+        if not reason.strip():
+            raise ChangeRefused("Say why it cannot wait.")
+        _check_together(change, by)
+        _put_in_force(held, by, alone=True, reason=reason)
+    return change
+
+
+@retry_deadlocks
+def withdraw(*, change_id: int, by: User) -> RuleChange:
+    """Take a proposal back, or turn it down. Raises `RuleChange.DoesNotExist`, `ChangeRefused`."""
+    with _deciding(change_id, by, "withdraw") as held:
+        _decide(held.cursor, held.matter, by, ChangeOutcome.WITHDRAWN)
+    return held.change
+
+
+def check_administers(by: User, teams: Collection[int]) -> None:
+    """Raises `ChangeRefused` for whoever administers none of `teams`."""
+    if not any(by.pk in admins for admins in administrators_of(teams).values()):
+        raise ChangeRefused(NOT_ADMINISTRATOR)
+
+
+# --- inside ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Held:
+    """An undecided proposal, under the locks of its teams and of what it changes."""
+
+    cursor: Cursor
+    change: RuleChange
+    matter: Matter
+
+
+@contextmanager
+def _deciding(change_id: int, by: User, attempt: str) -> Iterator[_Held]:
+    """A `ChangeRefused` raised inside undoes what the block wrote, is put on record, and is raised after the commit.
+
+    The teams are locked before the proposal: two proposals about one thing are put in force one by one.
+    """
+    teams = concerned(RuleChange.objects.only("team_id", "teams").get(pk=change_id))
+    refused: ChangeRefused | None = None
+    with transaction.atomic(durable=True), connection.cursor() as cursor:
+        list(Team.objects.select_for_update(no_key=True).filter(pk__in=teams).order_by("pk"))
+        change = RuleChange.objects.select_for_update(no_key=True).get(pk=change_id)
+        matter = matter_of(change)
+        try:
+            with transaction.atomic():
+                check_administers(by, teams)
+                _check_open(change)
+                matter.lock()
+                yield _Held(cursor, change, matter)
+        except ChangeRefused as refusal:
+            refused = refusal
+            _record(cursor, matter, by, attempt, refusal)
+    if refused is not None:
+        raise refused
+
+
+def _check_open(change: RuleChange) -> None:
+    if change.decided_by is not None and change.decided_at is not None:
+        who = change.decided_by.get_full_name() or change.decided_by.get_username()
+        raise ChangeDecided(
+            f"{who} has {change.outcome} it already.", by=who, outcome=change.outcome, at=change.decided_at
+        )
+
+
+def _check_together(change: RuleChange, by: User) -> None:
+    """Whoever proposed it and whoever confirms it must, the two together, administer every team that it touches."""
+    admins = administrators_of(concerned(change))
+    missing = [team for team, people in admins.items() if people.isdisjoint({by.pk, change.proposed_by_id})]
+    if missing:
+        names = ", ".join(Team.objects.filter(pk__in=missing).values_list("name", flat=True))
+        raise ChangeRefused(f"It touches {names} too: an administrator from there must confirm it.")
+
+
+def _put_in_force(held: _Held, by: User, *, alone: bool, reason: str) -> None:
+    change, matter = held.change, held.matter
+    if change.base and (_digest(matter.base()) != change.base or not matter.teams() <= {*change.teams}):
+        raise ChangeStale("What it changes is no longer what it was: withdraw it, and propose it again.")
+    _decide(held.cursor, matter, by, ChangeOutcome.CONFIRMED, alone=alone, reason=reason)
+    matter.apply(by)
+    for team in concerned(change):
+        dispatch.tighten(team)
+
+
+def _decide(
+    cursor: Cursor, matter: Matter, by: User, outcome: ChangeOutcome, *, alone: bool = False, reason: str = ""
+) -> None:
+    change = matter.change
+    change.outcome, change.decided_by, change.decided_at = outcome, by, database_now()
+    change.alone, change.reason = alone, reason
+    change.save(update_fields=["outcome", "decided_by", "decided_at", "alone", "reason"])
+    is_refusal = outcome == ChangeOutcome.WITHDRAWN and change.proposed_by_id != by.pk
+    _record(cursor, matter, by, "confirmed alone" if alone else "refused" if is_refusal else outcome.value)
+
+
+def _record(cursor: Cursor, matter: Matter, by: User, what: str, refusal: ChangeRefused | None = None) -> None:
+    """Into the trail of every team concerned; an attempt that was refused, with the reason."""
+    change = matter.change
+    body = {"what": what, "kind": change.kind, "change": change.pk, "rule": change.body, "message": change.reason}
+    if refusal is not None:
+        body = {"attempt": f"{what} a change", "change": change.pk, "kind": change.kind}
+        body |= {"reason": type(refusal).__name__, "message": str(refusal)}
+    for team in concerned(change):
+        audit.append(
+            cursor,
+            chain=f"team:{team}",
+            type=matter.event if refusal is None else EventType.ATTEMPT_REFUSED,
+            actor=Person(by).actor,
+            team_id=team,
+            body=body,
+        )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,73 @@
+"""Whose an agent is, and by which keys it signs in. Every agent may ask for high risk, so all of it guards that."""
+
+from datetime import datetime
+from functools import cached_property
+
+from django.contrib.auth.models import User
+
+from approvals.audit import EventType
+from approvals.errors import ChangeRefused
+from approvals.policies.guarded import AgentDraft, KeyDraft
+from approvals.services.matters.base import Matter
+from runs.models import Agent, Team
+from runs.services.agents import AgentExists, add_key, change_agent
+
+
+class AgentMatter(Matter):
+    """Owners may not vote on what their agent asks, and its team is who may."""
+
+    event = EventType.AGENT_CHANGED
+
+    @cached_property
+    def draft(self) -> AgentDraft:
+        return AgentDraft.from_text(self.change.body)
+
+    def lock(self) -> None:
+        Agent.objects.select_for_update(no_key=True).get(pk=self.draft.agent)
+
+    def base(self) -> str:
+        agent = Agent.objects.get(pk=self.draft.agent)
+        owners = sorted(agent.owners.values_list("pk", flat=True))
+        return f"{agent.team_id}: {' '.join(map(str, owners))}"
+
+    def teams(self) -> frozenset[int]:
+        return frozenset([self.draft.team, self.draft.team_was])
+
+    def subjects(self) -> frozenset[int]:
+        return frozenset({*self.draft.owners} ^ {*self.draft.owners_were})
+
+    def apply(self, by: User) -> None:
+        agent, team = Agent.objects.get(pk=self.draft.agent), Team.objects.get(pk=self.draft.team)
+        try:
+            change_agent(agent=agent, owners=self.draft.owners, team=team, by=by)
+        except AgentExists as error:
+            raise ChangeRefused(f"{team.name} has an agent of that name already.") from error
+
+
+class AgentKeyMatter(Matter):
+    event = EventType.AGENT_CHANGED
+
+    @cached_property
+    def draft(self) -> KeyDraft:
+        return KeyDraft.from_text(self.change.body)
+
+    def lock(self) -> None:
+        Agent.objects.select_for_update(no_key=True).get(pk=self.draft.agent)
+
+    def base(self) -> str:
+        return str(Agent.objects.get(pk=self.draft.agent).team_id)
+
+    def teams(self) -> frozenset[int]:
+        return frozenset([Agent.objects.get(pk=self.draft.agent).team_id])
+
+    def apply(self, by: User) -> None:
+        ends = self.draft.expires_at
+        add_key(
+            agent=Agent.objects.get(pk=self.draft.agent),
+            prefix=self.draft.prefix,
+            digest=bytes.fromhex(self.draft.digest),
+            scopes=self.draft.scopes,
+            created_by=self.change.proposed_by,
+            expires_at=datetime.fromisoformat(ends) if ends else None,
+            by=by,
+        )
