@@ -12,6 +12,7 @@ from django.db import connection
 from checkpoints.codec.places import Place, render, root, step_to
 from checkpoints.models import Checkpoint
 from checkpoints.store.reading import load, opened_chunk, unpacked_items
+from checkpoints.store.records import Snapshot
 
 _MISSING: Any = object()
 _CHUNKS = """SELECT first, count, body FROM checkpoints_historychunk
@@ -39,9 +40,10 @@ class Listed:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Change:
-    """One path of the state at which two checkpoints differ. `kind` is `added`, `removed` or `changed`."""
+    """A path at which two checkpoints differ. `kind`: `added`, `removed` or `changed`; `name`: the nearest key."""
 
     path: str
+    name: str
     kind: str
     before: Any
     after: Any
@@ -49,10 +51,18 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Difference:
-    """What a run did between two of its checkpoints."""
+    """What a run did between two of its checkpoints. `history_added` has the first of the `added` items."""
 
-    changes: tuple[Change, ...]
+    before: Snapshot
+    after: Snapshot
+    state: tuple[Change, ...]
+    position: tuple[Change, ...]
+    pending: tuple[Change, ...]
     history_added: tuple[Any, ...]
+
+    @property
+    def added(self) -> int:
+        return max(0, self.after.history_length - self.before.history_length)
 
 
 def list_checkpoints(*, run_id: UUID, before: int | None = None, limit: int = 100) -> list[Listed]:
@@ -82,27 +92,34 @@ def history_page(*, run_id: UUID, first: int, count: int) -> list[Any]:
     return list(islice(items, first - start, first - start + count))
 
 
-def compare(*, run_id: UUID, a: int, b: int) -> Difference:
-    """What changed in the state from checkpoint `a` to `b`, and the history added. Raises as `load` does."""
+def compare(*, run_id: UUID, a: int, b: int, items: int) -> Difference:
+    """What changed from checkpoint `a` to `b`, with at most `items` of the history added. Raises as `load` does."""
     with connection.cursor() as cursor:
         before, _ = load(cursor, run_id=run_id, seq=a, history=False)
         after, _ = load(cursor, run_id=run_id, seq=b, history=False)
-    added = history_page(
-        run_id=run_id, first=before.history_length, count=max(0, after.history_length - before.history_length)
+    count = min(items, max(0, after.history_length - before.history_length))
+    added = history_page(run_id=run_id, first=before.history_length, count=count) if count else ()
+    return Difference(
+        before=before,
+        after=after,
+        state=tuple(_changes(root("state"), before.state, after.state)),
+        position=tuple(_changes(root("position"), before.position, after.position)),
+        pending=tuple(_changes(root("pending"), before.pending, after.pending)),
+        history_added=tuple(added),
     )
-    return Difference(changes=tuple(_changes(root("state"), before.state, after.state)), history_added=tuple(added))
 
 
-def _changes(place: Place, before: Any, after: Any) -> Iterator[Change]:
+def _changes(place: Place, before: Any, after: Any, name: str = "") -> Iterator[Change]:
     if type(before) is dict and type(after) is dict:
         for key in before | after:
-            yield from _changes((place, step_to(key)), before.get(key, _MISSING), after.get(key, _MISSING))
+            named = key if type(key) is str else ""
+            yield from _changes((place, step_to(key)), before.get(key, _MISSING), after.get(key, _MISSING), named)
     elif type(before) is list and type(after) is list:
         for index, (old, new) in enumerate(zip_longest(before, after, fillvalue=_MISSING)):
-            yield from _changes((place, index), old, new)
+            yield from _changes((place, index), old, new, name)
     elif before is _MISSING:
-        yield Change(path=render(place), kind="added", before=None, after=after)
+        yield Change(path=render(place), name=name, kind="added", before=None, after=after)
     elif after is _MISSING:
-        yield Change(path=render(place), kind="removed", before=before, after=None)
+        yield Change(path=render(place), name=name, kind="removed", before=before, after=None)
     elif type(before) is not type(after) or before != after:
-        yield Change(path=render(place), kind="changed", before=before, after=after)
+        yield Change(path=render(place), name=name, kind="changed", before=before, after=after)

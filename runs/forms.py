@@ -31,3 +31,15 @@ class CancelForm(forms.Form):
 class ForkForm(forms.Form):
     checkpoint = forms.IntegerField(min_value=0)
     acknowledged = forms.BooleanField(required=False)
+
+
+class CompareForm(forms.Form):
+    """Two checkpoints by their numbers, in any order."""
+
+    before = forms.IntegerField(min_value=0)
+    after = forms.IntegerField(min_value=0)
+
+    def chosen(self) -> tuple[int, int]:
+        """The earlier one first."""
+        first, second = sorted((self.cleaned_data["before"], self.cleaned_data["after"]))
+        return first, second

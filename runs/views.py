@@ -6,21 +6,26 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
+from django.db import connection
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST, require_safe
 
 from checkpoints.errors import CheckpointError, NotFound
-from checkpoints.queries import list_checkpoints, neighbours
+from checkpoints.queries import neighbours
+from checkpoints.store import load
 from runs import listing, queries
 from runs.access import signed_in
 from runs.errors import NotAcknowledged, RunError, RunNotFound
-from runs.forms import CancelForm, ForkForm, RunFilter
+from runs.forms import CancelForm, CompareForm, ForkForm, RunFilter
 from runs.models import Agent, Run
-from runs.presentation.run_page import Ending, checkpoint_page, ending, happenings, history_slice
+from runs.presentation.checkpoints import checkpoint_page, checkpoint_rows, comparison_page
+from runs.presentation.run_page import Ending, ending, happenings, history_slice
+from runs.presentation.snapshots import document
 from runs.presentation.status import status_line
 from runs.principals import Person
+from runs.renderers import JSONRenderer
 from runs.services.controlling import cancel_run, fork_run, retry_run
 from runs.states import FINISHED, ResumeMode, RunStatus
 
@@ -89,11 +94,57 @@ def run_checkpoint(request: HttpRequest, person: Person, run_id: UUID, seq: int)
 
 @require_safe
 @signed_in
+def run_checkpoint_json(request: HttpRequest, person: Person, run_id: UUID, seq: int) -> HttpResponse:
+    """A checkpoint as a file: what the API's `snapshot` has, masked as the page masks it."""
+    run = _readable(person, run_id)
+    try:
+        with connection.cursor() as cursor:
+            snapshot, _ = load(cursor, run_id=run.pk, seq=seq)
+    except NotFound as error:
+        raise Http404 from error
+    except CheckpointError:
+        return redirect("run-checkpoint", run.pk, seq)  # which says why
+    body = JSONRenderer().render(document(snapshot, mask=True))
+    name = f"run-{run.pk}-checkpoint-{seq}.json"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(body, content_type=JSONRenderer.media_type, headers=headers)
+
+
+@require_safe
+@signed_in
+def run_checkpoints(request: HttpRequest, person: Person, run_id: UUID) -> HttpResponse:
+    run = _readable(person, run_id)
+    rows, following = checkpoint_rows(run.pk, before=_number(request, "before"), count=PAGE)
+    context = {"section": "runs", "run": run, "rows": rows, "following": following}
+    return render(request, "runs/checkpoints.html", context)
+
+
+@require_safe
+@signed_in
+def run_compare(request: HttpRequest, person: Person, run_id: UUID) -> HttpResponse:
+    run = _readable(person, run_id)
+    form = CompareForm(request.GET)
+    shown, problem, status = None, "", 200
+    if not form.is_valid():
+        problem, status = "Name two checkpoints by their numbers.", 400
+    else:
+        before, after = form.chosen()
+        try:
+            shown = comparison_page(run, before=before, after=after)
+        except NotFound as error:
+            problem, status = f"Checkpoint {error.seq} was never saved, or is no longer kept.", 404
+        except CheckpointError as error:
+            problem = f"They cannot be shown: {error}."
+    context = {"section": "runs", "run": run, "form": form, "shown": shown, "problem": problem}
+    return render(request, "runs/compare.html", context, status=status)
+
+
+@require_safe
+@signed_in
 def run_history(request: HttpRequest, person: Person, run_id: UUID) -> HttpResponse:
     run = _readable(person, run_id)
-    first = request.GET.get("first", "0")
     try:
-        shown, problem = history_slice(run, int(first) if first.isdecimal() and len(first) < 9 else 0), ""
+        shown, problem = history_slice(run, _number(request, "first") or 0), ""
     except CheckpointError as error:
         shown, problem = None, str(error)
     return render(request, "runs/history.html", {"section": "runs", "run": run, "shown": shown, "problem": problem})
@@ -159,10 +210,12 @@ def _detail(
     }
     if readable:
         entries, following = happenings(run, before=_moment(request))
+        rows, more = checkpoint_rows(run.pk, before=None, count=CHECKPOINTS)
         context |= {
             "timeline": entries,
             "following": urlencode({"before": following.isoformat()}) if following else "",
-            "checkpoints": list_checkpoints(run_id=run.pk, limit=CHECKPOINTS),
+            "checkpoints": rows,
+            "more_checkpoints": more is not None,
         }
     return render(request, "runs/detail.html", context, status=status)
 
@@ -177,6 +230,11 @@ def _operations(person: Person, run: Run) -> dict[str, bool]:
         "may_retry": operates and hosted and kept and status in {RunStatus.FAILED, RunStatus.BLOCKED},
         "may_fork": operates and hosted and kept and run.head.head_seq >= 0,
     }
+
+
+def _number(request: HttpRequest, name: str) -> int | None:
+    text = request.GET.get(name, "")
+    return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 def _moment(request: HttpRequest) -> datetime | None:

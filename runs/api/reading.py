@@ -9,13 +9,14 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkpoints import codec, store
-from checkpoints.models import Checkpoint, Reason
+from checkpoints import store
+from checkpoints.models import Checkpoint
 from runs import queries
 from runs.api.base import RunEndpoint, fresh
 from runs.endpoints import IDEMPOTENCY_KEY, Endpoint, read_body
 from runs.models import Scope
 from runs.paging import next_url, page, page_of, read_query
+from runs.presentation.snapshots import document
 from runs.serializers import (
     CheckpointQuery,
     CheckpointSerializer,
@@ -90,24 +91,7 @@ class SnapshotView(RunEndpoint):
         run = self.run(run_id, among=queries.readable_by)
         with connection.cursor() as cursor:
             snapshot, _ = store.load(cursor, run_id=run.pk, seq=seq)
-        # What an agent posted is JSON already: to mark it as Python's would change it.
-        show = _as_posted if snapshot.reason == Reason.EXTERNAL else codec.to_jsonable
-        return Response(
-            {
-                "seq": snapshot.seq,
-                "workflow": snapshot.workflow,
-                "schema": snapshot.schema,
-                "phase": snapshot.phase,
-                "turn": snapshot.turn,
-                "reason": snapshot.reason,
-                "at": snapshot.at,
-                "digest": snapshot.digest.hex(),
-                "state": show(snapshot.state),
-                "history": [show(item) for item in snapshot.history or ()],
-                "position": show(snapshot.position),
-                "pending": show(snapshot.pending),
-            }
-        )
+        return Response(document(snapshot))
 
 
 class CheckpointsView(RunEndpoint):
@@ -148,7 +132,3 @@ class TimelineView(RunEndpoint):
                 "next": next_url(request, before=following.isoformat()) if following else None,
             }
         )
-
-
-def _as_posted(value: Any) -> Any:
-    return value

@@ -11,6 +11,8 @@ from runs.presentation.masking import masked
 from runs.presentation.text import visible
 from runs.presentation.values import pretty
 
+ITEMS = 50  # at most, on one page
+
 
 @dataclass(frozen=True, slots=True)
 class HistoryItem:

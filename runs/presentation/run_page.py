@@ -1,4 +1,4 @@
-"""What the page of one run shows: how it ended, what happened, and its snapshots."""
+"""What the page of one run shows: how it ended, what happened, and its history."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,20 +8,18 @@ from django.utils.safestring import SafeString
 
 from checkpoints.codec import to_jsonable
 from checkpoints.errors import CheckpointError
-from checkpoints.models import Reason
-from checkpoints.queries import compare, history_page
-from checkpoints.store import Snapshot, load
+from checkpoints.queries import history_page
+from checkpoints.store import load
 from checkpoints.store.blobs import Place
 from runs.bodies import input_place, opened, result_place
 from runs.models import Run
-from runs.presentation.history import HistoryItem, shown
+from runs.presentation.history import ITEMS, HistoryItem, shown
 from runs.presentation.text import visible
 from runs.presentation.values import pretty
 from runs.states import StepState
 from runs.timeline import Entry, timeline
 
 ENTRIES = 60
-ITEMS = 50
 
 
 @dataclass(frozen=True)
@@ -39,25 +37,6 @@ class Happening:
     title: str
     name: SafeString
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class StateChange:
-    place: SafeString
-    before: SafeString | None
-    after: SafeString | None
-
-
-@dataclass(frozen=True)
-class CheckpointPage:
-    snapshot: Snapshot
-    saved: str
-    digest: str
-    state: SafeString
-    position: SafeString
-    pending: SafeString
-    changes: list[StateChange]
-    added: list[HistoryItem]
 
 
 @dataclass(frozen=True)
@@ -84,36 +63,8 @@ def happenings(run: Run, *, before: datetime | None) -> tuple[list[Happening], d
     return [_happening(entry) for entry in entries], following
 
 
-def checkpoint_page(run: Run, seq: int, *, since: int | None) -> CheckpointPage:
-    """Checkpoint `seq`, and what changed `since` an earlier one. Raises what `checkpoints.store.load` raises."""
-    with connection.cursor() as cursor:
-        snapshot, _ = load(cursor, run_id=run.pk, seq=seq, history=False)
-    changes, added = [], history_page(run_id=run.pk, first=0, count=min(snapshot.history_length, ITEMS))
-    if since is not None:
-        difference = compare(run_id=run.pk, a=since, b=seq)
-        changes = [
-            StateChange(
-                visible(change.path, one_line=True),
-                None if change.kind == "added" else pretty(to_jsonable(change.before)),
-                None if change.kind == "removed" else pretty(to_jsonable(change.after)),
-            )
-            for change in difference.changes
-        ]
-        added = list(difference.history_added)
-    return CheckpointPage(
-        snapshot=snapshot,
-        saved=SAVED[Reason(snapshot.reason)],
-        digest=snapshot.digest.hex(),
-        state=pretty(to_jsonable(snapshot.state)),
-        position=pretty(to_jsonable(snapshot.position)),
-        pending=pretty(to_jsonable(snapshot.pending)),
-        changes=changes,
-        added=shown(added, 0 if since is None else snapshot.history_length - len(added)),
-    )
-
-
 def history_slice(run: Run, first: int) -> HistorySlice:
-    """`ITEMS` items of the history from index `first` on. Raises CheckpointError."""
+    """At most `ITEMS` items of the history from index `first` on. Raises CheckpointError."""
     with connection.cursor() as cursor:
         snapshot, _ = load(cursor, run_id=run.pk, history=False)
     length = snapshot.history_length
@@ -134,14 +85,6 @@ def _shown(body: bytes | memoryview, place: Place, what: str) -> SafeString:
         return visible(f"cannot be shown: {error}")
 
 
-SAVED = {
-    Reason.START: "when the run started",
-    Reason.PHASE: "when a phase ended",
-    Reason.GATE: "when it stopped to ask",
-    Reason.EXTERNAL: "as its agent posted it",
-    Reason.FORK: "when it was forked",
-    Reason.END: "when the run ended",
-}
 STEPS = {
     StepState.INTENT: ("running", "Started"),
     StepState.DONE: ("approved", "Did"),

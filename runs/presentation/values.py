@@ -29,9 +29,9 @@ def rows(value: dict[str, Any], *, mask: bool = True) -> list[Row]:
     return [_row(name, member, mask) for name, member in value.items()]
 
 
-def pretty(value: Any, *, mask: bool = True) -> SafeString:
-    """`value` as indented JSON in HTML. Takes what `strictjson.loads` and the codec's `to_jsonable` give."""
-    return _Writer(mask).write(value)
+def pretty(value: Any, *, name: str = "", mask: bool = True) -> SafeString:
+    """`value`, which goes by `name`, as indented JSON in HTML. Takes what `strictjson.loads` and `to_jsonable` give."""
+    return _Writer(mask).write(value, name)
 
 
 def holds_credentials(value: Any) -> bool:

@@ -41,6 +41,12 @@ def pretty(value: Any) -> SafeString:
     return values.pretty(value)
 
 
+@register.filter
+def grouped(number: int) -> str:
+    """A number with its thousands set apart."""
+    return f"{number:,}"
+
+
 @register.simple_tag
 def mark(name: str, label: str = "") -> SafeString:
     """A sign from `static/marks.svg`. Without a label it is decoration."""

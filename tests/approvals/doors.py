@@ -187,6 +187,7 @@ def shown(what: str, scene: Scene) -> str:
         "hear of an approval": approval,
         "read a run's timeline": "/checkpoints/0/",
         "read a snapshot": STATE,
+        "download a snapshot": STATE,
         "read a history": STATE,
         "read the run so far on a card": STATE,
         "find the team's events": approval,

@@ -45,29 +45,47 @@ def test_a_page_reads_only_its_chunks(run):
 
 
 def test_what_changed_is_told_by_path(run):
-    difference = compare(run_id=run.id, a=0, b=1)
-    assert set(difference.changes) == {
-        Change(path="state.n", kind="changed", before=0, after=1),
-        Change(path="state.order.lines[1]", kind="changed", before=2, after=3),
-        Change(path="state.order.lines[2]", kind="added", before=None, after=4),
-        Change(path="state[1]", kind="changed", before="a", after="b"),
+    difference = compare(run_id=run.id, a=0, b=1, items=9)
+    assert set(difference.state) == {
+        Change(path="state.n", name="n", kind="changed", before=0, after=1),
+        Change(path="state.order.lines[1]", name="lines", kind="changed", before=2, after=3),
+        Change(path="state.order.lines[2]", name="lines", kind="added", before=None, after=4),
+        Change(path="state[1]", name="", kind="changed", before="a", after="b"),
     }
     assert difference.history_added == ("d",)
 
 
 def test_a_change_of_type_is_a_change(run):
-    difference = compare(run_id=run.id, a=1, b=2)
-    assert Change(path="state.n", kind="changed", before=1, after=True) in difference.changes
-    assert Change(path="state[1]", kind="removed", before="b", after=None) in difference.changes
-    assert Change(path="state.done", kind="added", before=None, after=True) in difference.changes
+    difference = compare(run_id=run.id, a=1, b=2, items=9)
+    assert Change(path="state.n", name="n", kind="changed", before=1, after=True) in difference.state
+    assert Change(path="state[1]", name="", kind="removed", before="b", after=None) in difference.state
+    assert Change(path="state.done", name="done", kind="added", before=None, after=True) in difference.state
     assert difference.history_added == ("e", "f")
 
 
 def test_nothing_changed(run):
-    difference = compare(run_id=run.id, a=1, b=1)
-    assert (difference.changes, difference.history_added) == ((), ())
+    difference = compare(run_id=run.id, a=1, b=1, items=9)
+    assert (difference.state, difference.position, difference.pending) == ((), (), ())
+    assert (difference.history_added, difference.added) == ((), 0)
+
+
+def test_position_and_pending_calls_are_compared_too(run):
+    run.save({}, position={"step": 2}, pending=[{"tool": "refund"}])
+    run.save({}, position={"step": 3}, pending=[])
+    difference = compare(run_id=run.id, a=3, b=4, items=9)
+    assert difference.position == (Change(path="position.step", name="step", kind="changed", before=2, after=3),)
+    assert difference.pending == (
+        Change(path="pending[0]", name="", kind="removed", before={"tool": "refund"}, after=None),
+    )
+
+
+def test_any_two_are_compared_with_as_much_of_the_history_as_is_asked_for(run):
+    run.save({"n": 9}, ["g"])
+    difference = compare(run_id=run.id, a=0, b=3, items=2)
+    assert (difference.before.seq, difference.after.seq) == (0, 3)
+    assert (difference.history_added, difference.added) == (("d", "e"), 4)
 
 
 def test_comparing_with_a_checkpoint_that_is_not_there(run):
     with pytest.raises(NotFound):
-        compare(run_id=run.id, a=1, b=9)
+        compare(run_id=run.id, a=1, b=9, items=9)
