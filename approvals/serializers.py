@@ -71,13 +71,15 @@ class AskShape(Strict):
 
 
 class ResumeShape(Strict):
-    mode = Choice(("workflow", "poll", "webhook"))
+    mode = Choice(
+        ("workflow", "poll", "webhook"),
+        help_text="Who goes on after the decision: a workflow deployed here; the agent, which asks; or the agent, "
+        "which is told by a signed post to its registered webhook. A run keeps the mode of its first suspension.",
+    )
     workflow = Text(max_length=80, required=False)
     phase = Text(max_length=80, required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if attrs["mode"] == "webhook":
-            raise serializers.ValidationError({"mode": ["Webhooks are not available in this version: poll instead."]})
         wanted = {"workflow", "phase"} if attrs["mode"] == ResumeMode.WORKFLOW else set()
         wrong = {name: ["Is needed to resume a workflow."] for name in wanted - attrs.keys()}
         wrong |= {name: ["Has a meaning only in mode workflow."] for name in attrs.keys() - wanted - {"mode"}}

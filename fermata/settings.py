@@ -3,6 +3,7 @@
 import logging
 import re
 from datetime import timedelta
+from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -224,7 +225,8 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_DB_REUSE_MAX = 10_000  # otherwise Django's connection is opened anew for every task
 CELERY_TASK_DEFAULT_QUEUE = "runs"
 CELERY_TASK_ROUTES = {
-    name: {"queue": "sweeper"} for name in ("runs.tasks.sweep", "approvals.tasks.sweep", "approvals.tasks.seal")
+    **{name: {"queue": "sweeper"} for name in ("runs.tasks.sweep", "approvals.tasks.sweep", "approvals.tasks.seal")},
+    "runs.tasks.post": {"queue": "webhooks"},
 }
 CELERY_IMPORTS = ["fermata.pulse"]
 CELERY_TASK_PUBLISH_RETRY = False
@@ -309,6 +311,14 @@ FERMATA_KEEP_CHECKPOINTS = env.int("FERMATA_KEEP_CHECKPOINTS", 100, validate=val
 FERMATA_KEEP_CHECKPOINTS_DAYS = env.int("FERMATA_KEEP_CHECKPOINTS_DAYS", None, validate=_days)
 FERMATA_KEEP_FINISHED_RUNS_DAYS = env.int("FERMATA_KEEP_FINISHED_RUNS_DAYS", None, validate=_days)
 FERMATA_KEEP_FAILED_RUNS_DAYS = env.int("FERMATA_KEEP_FAILED_RUNS_DAYS", None, validate=_days)
+# Addresses that webhooks may reach although they are not public, and without TLS: this machine's, while one develops.
+try:
+    FERMATA_WEBHOOK_NETWORKS = tuple(
+        ip_network(text.strip())
+        for text in env.list("FERMATA_WEBHOOK_NETWORKS", [] if PRODUCTION else ["127.0.0.0/8", "::1/128"])
+    )
+except ValueError as error:
+    raise ImproperlyConfigured(f"FERMATA_WEBHOOK_NETWORKS: {error}") from None
 FERMATA_FAILPOINTS = env.bool("FERMATA_FAILPOINTS", False)
 if FERMATA_FAILPOINTS and PRODUCTION:
     raise ImproperlyConfigured("FERMATA_FAILPOINTS kills workers on purpose; it cannot be set in production")

@@ -60,7 +60,13 @@ def opened(body: bytes | memoryview, place: Place, *, what: str) -> Any:
     return codec.decode(unseal(body, place, what=what), what=what)
 
 
+def webhook_place(agent_id: UUID) -> Place:
+    """Of the secret that signs what an agent is told; sealed with a key of the agent's own, as a run's bodies are."""
+    return Place(agent_id, pack(["webhook secret", agent_id.bytes]))
+
+
 SEALED = (
+    Sealed(table="runs_webhook", key=("agent_id",), place=webhook_place, column="secret"),
     Sealed(table="runs_run", key=("id",), place=input_place, column="input"),
     Sealed(table="runs_run", key=("id",), place=result_place, column="result"),
     Sealed(table="runs_step", key=("run_id", "turn", "key"), place=outcome_place, column="outcome"),

@@ -16,7 +16,7 @@ from runs.fields import Anything, Choice, Flag, Moment, Object, Strict, Text, Wh
 from runs.models import Agent, Run
 from runs.paging import ListQuery
 from runs.services.external import ExternalClaim
-from runs.states import ResumeMode, RunKind, RunStatus
+from runs.states import OUTSIDE, RunKind, RunStatus
 
 LONGEST_TITLE = 200
 
@@ -104,7 +104,7 @@ class RunDetailSerializer(RunSerializer):
         except Unreadable as error:
             return {"py/unreadable": str(error)}
         # What an agent reported is JSON already: to mark it as Python's would change it.
-        return result if run.resume_mode == ResumeMode.POLL else codec.to_jsonable(result)
+        return result if run.resume_mode in OUTSIDE else codec.to_jsonable(result)
 
     @extend_schema_field(RunError(allow_null=True))
     def get_error(self, run: Run) -> Any:
@@ -141,7 +141,7 @@ class CheckpointSerializer(serializers.ModelSerializer[Checkpoint]):
 
 class TimelineEntrySerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField()
-    kind = serializers.CharField(help_text="run, checkpoint, step, gate or event.")
+    kind = serializers.CharField(help_text="run, checkpoint, step, gate, event or webhook.")
     what = serializers.CharField()
     facts = serializers.DictField()
 

@@ -38,6 +38,19 @@ class ResumeMode(TextChoices):
     HOSTED = "hosted"
     WORKFLOW = "workflow"
     POLL = "poll"
+    WEBHOOK = "webhook"
+
+
+OUTSIDE = frozenset({ResumeMode.POLL, ResumeMode.WEBHOOK})  # the agent's own code goes on, and nothing here executes it
+
+
+class PostState(TextChoices):
+    """What became of something that a run's agent is to be told by webhook."""
+
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    SUPERSEDED = "superseded"  # by a newer one about the same run, which says all that counts
+    GIVEN_UP = "given_up"
 
 
 class StepState(TextChoices):

@@ -13,6 +13,7 @@ from runs.engine.executor import execute as execute_run
 from runs.engine.executor import oldest_ready
 from runs.idempotency import forget_old
 from runs.services.beats import note_alive
+from runs.services.posting import post_next, sweep_posts
 from runs.services.retention import apply_retention
 from runs.services.sweeping import stranded
 from runs.services.sweeping import sweep as sweep_runs
@@ -34,6 +35,16 @@ def sweep() -> None:
     """Every two seconds, on a queue and in a process of its own; that it runs proves that beat does."""
     note_alive(name="beat")
     sweep_runs()
+    sweep_posts()
+
+
+@shared_task(name="runs.tasks.post")
+def post(agent_id: str) -> None:
+    """Tell an agent what is due, one post after the other, for at most a slice's time. On a queue of its own: it waits
+    for machines elsewhere, and no run should wait with it."""
+    ends = time.monotonic() + settings.FERMATA_SLICE_SECONDS
+    while post_next(agent_id=UUID(agent_id)) and not is_draining() and time.monotonic() < ends:
+        pass
 
 
 @shared_task(name="runs.tasks.forget_old_requests")

@@ -1,4 +1,4 @@
-"""What happened to a run, newest first: one list out of its checkpoints, steps, gates and events."""
+"""What happened to a run, newest first: one list out of its checkpoints, steps, gates, events and webhook posts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,8 @@ from typing import Any
 from django.db.models import QuerySet
 
 from checkpoints.models import Checkpoint
-from runs.models import Gate, OutsideEvent, Run, Step
+from runs.models import Gate, OutsideEvent, Run, Step, WebhookPost
+from runs.states import PostState
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ def _entries(run: Run, before: datetime | None, limit: int) -> Iterator[Entry]:
         yield Entry(gate.opened_at, "gate", gate.key, {**facts, "answered_at": gate.answered_at})
     for event in _newest(OutsideEvent.objects.filter(run=run).defer("payload"), "at", before, limit):
         yield Entry(event.at, "event", event.name, {})
+    for post in _newest(WebhookPost.objects.filter(run=run), "created_at", before, limit):
+        yield Entry(post.created_at, "webhook", f"{post.sequence} ({post.type})", _post(post))
     for at, what in ((run.created_at, "created"), (run.finished_at, run.head.status)):
         if at is not None and (before is None or at < before):
             yield Entry(at, "run", what, {})
@@ -66,4 +69,15 @@ def _step(step: Step) -> dict[str, Any]:
         "state": step.state,
         "finished_at": step.finished_at,
         "build": step.build,
+    }
+
+
+def _post(post: WebhookPost) -> dict[str, Any]:
+    return {
+        "id": str(post.id),
+        "state": post.state,
+        "attempts": post.attempts,
+        "last_error": post.last_error,
+        "next_attempt_at": post.next_attempt_at if post.state == PostState.PENDING else None,
+        "settled_at": post.settled_at,
     }

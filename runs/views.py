@@ -27,7 +27,7 @@ from runs.presentation.status import status_line
 from runs.principals import Person
 from runs.renderers import JSONRenderer
 from runs.services.controlling import cancel_run, fork_run, retry_run
-from runs.states import FINISHED, ResumeMode, RunStatus
+from runs.states import FINISHED, OUTSIDE, RunStatus
 
 PAGE = 50
 CHECKPOINTS = 20
@@ -224,7 +224,7 @@ def _operations(person: Person, run: Run) -> dict[str, bool]:
     """What the person may do to the run as it stands."""
     operates = queries.may_operate(person, run)
     status = RunStatus(run.head.status)
-    hosted, kept = run.resume_mode != ResumeMode.POLL, run.erased_at is None
+    hosted, kept = run.resume_mode not in OUTSIDE, run.erased_at is None
     return {
         "may_cancel": operates and status not in FINISHED,
         "may_retry": operates and hosted and kept and status in {RunStatus.FAILED, RunStatus.BLOCKED},

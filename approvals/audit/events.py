@@ -47,6 +47,7 @@ class EventType(TextChoices):
     AGENT_CHANGED = "agent.changed"
     KEY_CREATED = "key.created"
     KEY_REVOKED = "key.revoked"
+    WEBHOOK_CHANGED = "webhook.changed"
     PERSON_CHANGED = "person.changed"
     DELEGATION_CHANGED = "delegation.changed"
     CONTENT_REVEALED = "content.revealed"

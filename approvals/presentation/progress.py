@@ -11,10 +11,10 @@ from approvals.models import Approval, Decision, Grant, Vote
 from approvals.presentation.chips import settled_chip
 from approvals.presentation.policy import DID, name_of
 from approvals.states import GRANTING, ApprovalKind, ApprovalStatus, GrantStatus, Verdict
-from runs.models import Gate
+from runs.models import Gate, WebhookPost
 from runs.presentation.status import status_line
 from runs.presentation.values import pretty
-from runs.states import FINISHED, ResumeMode, RunStatus
+from runs.states import FINISHED, OUTSIDE, PostState, RunStatus
 
 REACHED, NOW, WRONG = "reached", "now", "wrong"
 GRANTS = {
@@ -124,15 +124,29 @@ def _run_stops(approval: Approval, resumed: datetime | None) -> list[Stop]:
         return [Stop("Queued", "queued", REACHED), Stop("Resumed", "running", REACHED, "", resumed)]
     if status in FINISHED:
         return [Stop(f"Run {status.label.lower()}", status.value, WRONG, "", approval.run.finished_at)]
-    if status == RunStatus.QUEUED and approval.run.resume_mode == ResumeMode.POLL:
-        return [Stop("Queued", "queued", NOW, "waits for its agent to ask"), Stop("Resumed", "running")]
+    if status == RunStatus.QUEUED and approval.run.resume_mode in OUTSIDE:
+        return [_told(approval), Stop("Resumed", "running")]
     if status == RunStatus.QUEUED:
         return [Stop("Queued", "queued", NOW, "waits for a worker"), Stop("Resumed", "running")]
     if status == RunStatus.RUNNING:
-        return [Stop("Queued", "queued", REACHED), Stop("Resumed", "running", NOW, "a worker has it")]
+        who = "its agent" if approval.run.resume_mode in OUTSIDE else "a worker"
+        return [Stop("Queued", "queued", REACHED), Stop("Resumed", "running", NOW, f"{who} has it")]
     if status == RunStatus.BLOCKED:
         return [Stop("Blocked", "blocked", WRONG, head.detail), Stop("Resumed", "running")]
     return [Stop("Queued", "queued", NOW, status_line(approval.run).sentence), Stop("Resumed", "running")]
+
+
+def _told(approval: Approval) -> Stop:
+    """What the run's agent knows of it: it asks by itself, or is told by webhook."""
+    post = WebhookPost.objects.filter(run=approval.run_id).order_by("-sequence").first()
+    if post is None:
+        return Stop("Queued", "queued", NOW, "waits for its agent to ask")
+    if post.state == PostState.DELIVERED:
+        return Stop("Queued", "queued", NOW, "its agent was told, and has not taken it up yet", post.settled_at)
+    if not post.last_error and post.state == PostState.PENDING:
+        return Stop("Queued", "queued", NOW, "its agent is to be told")
+    why = f": {post.last_error}" if post.last_error else ""
+    return Stop("Queued", "warning", WRONG, f"its agent could not be told by webhook{why}", post.created_at)
 
 
 def _granted(grant: Grant) -> Stop:

@@ -13,10 +13,11 @@ from approvals.queries.standing import Standing
 from approvals.queries.visibility import visible_by
 from approvals.states import OPEN, ApprovalKind
 from runs.clock import DatabaseNow
-from runs.models import Run, RunHead
-from runs.states import RunStatus
+from runs.models import Run, RunHead, WebhookPost
+from runs.states import PostState, RunStatus
 
 TROUBLE_SHOWN = timedelta(days=7)
+TOLD_WITHIN = timedelta(minutes=5)
 TROUBLES = 500  # runs in trouble, at most: the newest
 REQUESTED = 5000  # likewise of what one person asked for
 
@@ -34,7 +35,7 @@ def in_tab(standing: Standing, tab: Tab) -> QuerySet[Approval]:
 
     Mine: theirs to decide, and claimed by them or asked of them by name. Unclaimed: theirs to decide, and nobody is on
     it. Others: open, and not theirs, or not theirs any more. Attention: calls in doubt, and the newest card of each run
-    that is blocked or failed lately.
+    that is blocked or failed lately, or whose agent its webhook cannot tell.
     """
     visible = visible_by(standing)
     if tab is Tab.HISTORY:
@@ -92,5 +93,17 @@ def _newest_of_troubled_runs(visible: QuerySet[Approval], standing: Standing) ->
         failed | Q(status=RunStatus.BLOCKED), run__team__in=(*standing.teams, *standing.reviews, *standing.outside)
     )
     runs = list(troubled.order_by("-run__created_at").values_list("run", flat=True)[:TROUBLES])
+    runs += _untold(standing)
     newest = visible.filter(run__in=runs).order_by("run_id", "-created_at").distinct("run_id")
     return list(newest.values_list("pk", flat=True))
+
+
+def _untold(standing: Standing) -> list[Any]:
+    """Runs that could go on, and whose agents their webhooks have not told for a while."""
+    posts = WebhookPost.objects.filter(
+        state__in=(PostState.PENDING, PostState.GIVEN_UP),
+        created_at__lt=DatabaseNow() - TOLD_WITHIN,
+        run__head__status=RunStatus.QUEUED,
+        run__team__in=(*standing.teams, *standing.reviews, *standing.outside),
+    )
+    return list(posts.order_by("-created_at").values_list("run", flat=True)[:TROUBLES])

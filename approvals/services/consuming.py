@@ -12,7 +12,7 @@ from checkpoints import codec
 from runs.errors import WrongState
 from runs.principals import AgentPrincipal
 from runs.services.external import check_claim
-from runs.states import ResumeMode
+from runs.states import OUTSIDE
 
 
 @retry_deadlocks
@@ -48,7 +48,7 @@ def report_outcome(*, approval_id: UUID, by: AgentPrincipal, succeeded: bool, ou
 
 
 def _grant(case: Case, token: str | None) -> Grant:
-    if case.run.resume_mode != ResumeMode.POLL:
+    if case.run.resume_mode not in OUTSIDE:
         raise WrongState(case.run.run_id, case.run.status, "given its grant: the engine performs it")
     check_claim(case.run, token)
     grant = Grant.objects.filter(approval=case.approval).first()

@@ -37,6 +37,7 @@ def programs(instance: Instance, port: int) -> Sequence[Program]:
         "web": ("uvicorn", "fermata.asgi:application", *address),
         "worker": celery_worker("runs", "--pool", pool, "--concurrency", concurrency),
         "sweeper": celery_worker("sweeper", "--pool", "solo"),
+        "webhooks": celery_worker("webhooks", "--pool", "threads", "--concurrency", "4"),
         "beat": (*CELERY, "beat", "--schedule", str(schedule), "--pidfile="),
     }
     return [

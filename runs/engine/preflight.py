@@ -21,7 +21,8 @@ BATCH = 100  # runs; their snapshots are read one by one
 UNFINISHED = """
     SELECT h.run_id, h.status, h.workflow, h.schema, h.phase
     FROM runs_head h JOIN runs_run r ON r.id = h.run_id
-    WHERE h.status IN ('queued', 'running', 'suspended', 'blocked') AND r.resume_mode <> 'poll' AND h.run_id > %s
+    WHERE h.status IN ('queued', 'running', 'suspended', 'blocked')
+      AND r.resume_mode IN ('hosted', 'workflow') AND h.run_id > %s
     ORDER BY h.run_id LIMIT %s
 """
 RECORDED = """

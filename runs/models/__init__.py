@@ -6,6 +6,7 @@ from runs.models.runs import Run, RunHead
 from runs.models.services import ServiceBeat
 from runs.models.steps import Draft, Gate, OutsideEvent, Step, StepEvidence
 from runs.models.teams import Membership, Role, Team
+from runs.models.webhooks import Webhook, WebhookPost
 
 __all__ = [
     "Agent",
@@ -27,4 +28,6 @@ __all__ = [
     "Step",
     "StepEvidence",
     "Team",
+    "Webhook",
+    "WebhookPost",
 ]

@@ -16,7 +16,7 @@ from runs.models import Run
 from runs.presentation.history import ITEMS, HistoryItem, shown
 from runs.presentation.text import visible
 from runs.presentation.values import pretty
-from runs.states import StepState
+from runs.states import PostState, StepState
 from runs.timeline import Entry, timeline
 
 ENTRIES = 60
@@ -91,6 +91,18 @@ STEPS = {
     StepState.FAILED: ("failed", "Failed"),
     StepState.NOT_PERFORMED: ("cancelled", "Did not happen:"),
 }
+POSTS = {
+    PostState.PENDING: ("queued", "Is to tell its agent"),
+    PostState.DELIVERED: ("completed", "Told its agent"),
+    PostState.SUPERSEDED: ("cancelled", "Left to the next to tell its agent"),
+    PostState.GIVEN_UP: ("failed", "Gave up telling its agent"),
+}
+
+
+def _tries(attempts: int, error: str) -> str:
+    if error:
+        return f"after {attempts} attempt{'' if attempts == 1 else 's'}: {error}"
+    return f"at attempt {attempts}" if attempts > 1 else ""
 
 
 def _happening(entry: Entry) -> Happening:
@@ -107,6 +119,9 @@ def _happening(entry: Entry) -> Happening:
             more = [phase, "" if facts["answered_at"] else "not answered yet"]
         case "event":
             mark, title, more = "responded", "Was told", []
+        case "webhook":
+            mark, title = POSTS[PostState(facts["state"])]
+            more = [_tries(facts["attempts"], facts["last_error"])]
         case _:
             mark, title, more = ("queued" if entry.what == "created" else entry.what), "The run was", []
     return Happening(entry.at, mark, title, visible(entry.what, one_line=True), ", ".join(filter(None, more)))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from runs.models import Run, RunHead
-from runs.states import FINISHED, RunStatus, SuspendReason
+from runs.states import FINISHED, OUTSIDE, RunStatus, SuspendReason
 
 TONES = {
     RunStatus.RUNNING: "tone-accent",
@@ -29,6 +29,10 @@ SENTENCES = {
     RunStatus.FAILED: "It stopped with an error. Its last checkpoint is intact.",
     RunStatus.CANCELLED: "It was ended by hand.",
 }
+OUTSIDE_SENTENCES = {
+    RunStatus.QUEUED: "Ready to go on; its agent takes it up.",
+    RunStatus.RUNNING: "Its agent has it.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,12 @@ def status_line(run: Run) -> StatusLine:
         label=status.label,
         mark=MARKS.get(status, status.value),
         tone=TONES.get(status, ""),
-        sentence=WAITS[SuspendReason(head.reason)] if suspended else SENTENCES[status],
+        sentence=WAITS[SuspendReason(head.reason)] if suspended else _sentence(run, status),
         detail=head.detail,
         until=head.wake_at if suspended else None,
         is_final=status in FINISHED,
     )
+
+
+def _sentence(run: Run, status: RunStatus) -> str:
+    return (OUTSIDE_SENTENCES if run.resume_mode in OUTSIDE else {}).get(status, SENTENCES[status])

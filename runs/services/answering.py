@@ -12,9 +12,10 @@ from runs.bodies import answer_place, event_place, opened, outcome_place, seal
 from runs.dispatch import ring
 from runs.errors import EventConflict, WrongState
 from runs.hooks import Cursor
+from runs.services.announcing import RUN_READY, announce
 from runs.services.locking import LockedRun, lock_run
 from runs.services.posted import refusing
-from runs.states import FINISHED, GateKind, ResumeMode, RunStatus, StepState, SuspendReason
+from runs.states import FINISHED, OUTSIDE, GateKind, ResumeMode, RunStatus, StepState, SuspendReason
 
 ANSWER = """
     UPDATE runs_gate SET answer = %s, answered_at = fermata_now()
@@ -62,9 +63,11 @@ def wake_if_answered(cursor: Cursor, run: LockedRun) -> None:
 
 
 def wake(cursor: Cursor, run: LockedRun) -> None:
-    """Suspended to queued. Only runs whose code lives here have anybody to ring for."""
+    """Suspended to queued. A worker is rung for, or the agent told, whoever goes on with it."""
     cursor.execute(WAKE, (run.run_id,))
-    if run.resume_mode != ResumeMode.POLL:
+    if run.resume_mode == ResumeMode.WEBHOOK:
+        announce(cursor, run, RUN_READY)
+    elif run.resume_mode not in OUTSIDE:
         ring(run.run_id)
 
 

@@ -16,8 +16,9 @@ from runs.engine.workflows import find_workflow
 from runs.errors import NotAcknowledged, RunNotFound, UnknownWorkflow, WrongState
 from runs.hooks import Cursor, hooks
 from runs.models import Run, RunHead, Step
+from runs.services.announcing import RUN_CANCELLED, announce
 from runs.services.locking import LockedRun, lock_run
-from runs.states import FINISHED, ResumeMode, RunKind, RunStatus, StepState
+from runs.states import FINISHED, OUTSIDE, ResumeMode, RunKind, RunStatus, StepState
 
 END = """
     UPDATE runs_head
@@ -68,6 +69,8 @@ def end_cancelled(cursor: Cursor, run: LockedRun, *, actor: str, reason: str) ->
         actor=actor,
         body={"reason": reason},
     )
+    if run.resume_mode == ResumeMode.WEBHOOK:
+        announce(cursor, run, RUN_CANCELLED)
 
 
 def retry_run(*, run_id: UUID, actor: str, person: User | None = None) -> None:
@@ -80,7 +83,7 @@ def retry_run(*, run_id: UUID, actor: str, person: User | None = None) -> None:
         run = lock_run(cursor, run_id)
         if run.status not in (RunStatus.FAILED, RunStatus.BLOCKED):
             raise WrongState(run_id, run.status, "retried")
-        if run.resume_mode == ResumeMode.POLL:
+        if run.resume_mode in OUTSIDE:
             raise WrongState(run_id, run.status, "retried here: its code lives elsewhere")
         if Run.objects.filter(pk=run_id, erased_at__isnull=False).exists():
             raise WrongState(run_id, run.status, "retried: its content was erased")

@@ -20,7 +20,7 @@ from runs.errors import RunError, WrongState
 from runs.hooks import Cursor, hooks
 from runs.services.locking import LockedRun, lock_run
 from runs.services.posted import refusing
-from runs.states import ResumeMode, RunStatus
+from runs.states import OUTSIDE, RunStatus
 
 CLAIM_LASTS = timedelta(minutes=15)
 
@@ -67,7 +67,7 @@ def claim_external(*, run_id: UUID, token: str | None = None) -> ExternalClaim:
     held = -1 if token is None else _epoch(run_id, token)
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         run = lock_run(cursor, run_id)
-        if run.resume_mode != ResumeMode.POLL or run.status not in (RunStatus.QUEUED, RunStatus.RUNNING):
+        if run.resume_mode not in OUTSIDE or run.status not in (RunStatus.QUEUED, RunStatus.RUNNING):
             raise WrongState(run_id, run.status, "taken up by an agent")
         claim = _claim(cursor, run, held)
         if claim is None:
@@ -98,7 +98,7 @@ def finish_external(
         run = lock_run(cursor, run_id)
         if run.status == status:
             return False
-        if run.resume_mode != ResumeMode.POLL or run.status not in (RunStatus.QUEUED, RunStatus.RUNNING):
+        if run.resume_mode not in OUTSIDE or run.status not in (RunStatus.QUEUED, RunStatus.RUNNING):
             raise WrongState(run_id, run.status, f"{status.value} by its agent")
         check_claim(run, token)
         if run.status == RunStatus.QUEUED:

@@ -20,7 +20,7 @@ WHY = "the database was restored from a backup: check what this run did since th
 TO_BLOCK = """
     SELECT h.run_id FROM runs_head h JOIN runs_run r ON r.id = h.run_id
     WHERE (h.status IN ('queued', 'running', 'suspended') OR h.status = 'blocked' AND h.build <> '')
-      AND r.resume_mode <> 'poll' AND h.run_id > %s
+      AND r.resume_mode IN ('hosted', 'workflow') AND h.run_id > %s
     ORDER BY h.run_id LIMIT %s
 """
 BLOCK = """

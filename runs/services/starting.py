@@ -29,11 +29,11 @@ from runs.errors import (
     WrongState,
 )
 from runs.hooks import Cursor, hooks
-from runs.models import Agent, AgentKey, Run, RunHead
+from runs.models import Agent, AgentKey, Run, RunHead, Webhook
 from runs.services.answering import wake_if_answered
 from runs.services.locking import lock_run
 from runs.services.posted import Clean, cleaner, refusing
-from runs.states import GateKind, ResumeMode, RunKind, RunStatus, SuspendReason
+from runs.states import OUTSIDE, GateKind, ResumeMode, RunKind, RunStatus, SuspendReason
 
 OPEN_GATE = """
     INSERT INTO runs_gate (run_id, turn, key, ordinal, phase, kind, question_hash, generation, superseded)
@@ -145,11 +145,13 @@ def park_external(
         flow = _workflow(resume.workflow)
         if resume.phase not in flow.entries:
             raise UnknownPhase(resume.workflow, resume.phase, tuple(sorted(flow.entries)))
+    if resume.mode == ResumeMode.WEBHOOK:
+        _check_webhook(agent)
     with transaction.atomic(), connection.cursor() as cursor:
         if if_match is None:
             run, head, turn = _new_external(run_id, agent, key, external_id, title, resume), None, 0
         else:
-            run, head, turn = _continued(cursor, agent, run_id, if_match)
+            run, head, turn = _continued(cursor, agent, run_id, if_match, resume)
         prepared = _external_checkpoint(run.id, head, turn, snapshot, resume, cleaner(agent))
         insert(cursor, prepared)
         detail = f"waits at {', '.join(question.key for question in questions)}"[:500]
@@ -194,6 +196,11 @@ def _workflow(name: str) -> Workflow:
     return flow
 
 
+def _check_webhook(agent: Agent) -> None:
+    if not Webhook.objects.filter(agent=agent, verified_at__isnull=False).exists():
+        raise InvalidInput("resume.mode", "this agent has no verified webhook: `manage.py webhook` registers one")
+
+
 def _encoded(value: Any, path: str) -> bytes:
     with refusing():
         return codec.encode(value, path=path)
@@ -236,7 +243,7 @@ def _new_external(
     return run
 
 
-def _continued(cursor: Cursor, agent: Agent, run_id: UUID, if_match: int) -> tuple[Run, Head, int]:
+def _continued(cursor: Cursor, agent: Agent, run_id: UUID, if_match: int, resume: Resume) -> tuple[Run, Head, int]:
     """An external run's next suspension: only its owner, only from its newest checkpoint, only when it is awake."""
     run = Run.objects.filter(id=run_id, agent=agent, kind=RunKind.EXTERNAL).first()
     if run is None:
@@ -244,8 +251,10 @@ def _continued(cursor: Cursor, agent: Agent, run_id: UUID, if_match: int) -> tup
     locked = lock_run(cursor, run_id)
     if locked.head_seq != if_match:
         raise StaleCheckpoint(run_id, locked.head_seq, if_match)
-    if locked.status not in (RunStatus.QUEUED, RunStatus.RUNNING) or run.resume_mode != ResumeMode.POLL:
+    if locked.status not in (RunStatus.QUEUED, RunStatus.RUNNING) or run.resume_mode not in OUTSIDE:
         raise WrongState(run_id, locked.status, "suspended again")
+    if resume.mode == ResumeMode.WEBHOOK != run.resume_mode:
+        raise InvalidInput("resume.mode", f"this run's is {run.resume_mode}, as its first suspension said")
     _, head = load(cursor, run_id=run_id, history=False)
     return run, head, locked.turn + 1
 

@@ -32,7 +32,7 @@ UNHEARD = """
     UPDATE runs_head SET rung_at = fermata_now(), rings = LEAST(rings + 1, 100)
     WHERE run_id IN (
         SELECT h.run_id FROM runs_head h JOIN runs_run r ON r.id = h.run_id
-        WHERE h.status = 'queued' AND r.resume_mode <> 'poll'
+        WHERE h.status = 'queued' AND r.resume_mode IN ('hosted', 'workflow')
           AND (h.wake_at IS NULL OR h.wake_at <= (SELECT fermata_now()))
           AND (h.workflow, h.schema) IN (SELECT * FROM unnest(%s::text[], %s::int[]))
           AND (h.rung_at IS NULL AND (h.rings = 0 OR h.updated_at < (SELECT fermata_now()) - interval '2 s')
@@ -48,7 +48,7 @@ UNRUNG = """
 # An external agent that let its claim run out may take its run up again; nothing is to be done about it here.
 ABANDONED = """
     SELECT h.run_id FROM runs_head h JOIN runs_run r ON r.id = h.run_id
-    WHERE h.status = 'running' AND h.lease < (SELECT fermata_now()) AND r.resume_mode <> 'poll' LIMIT %s
+    WHERE h.status = 'running' AND h.lease < (SELECT fermata_now()) AND r.resume_mode IN ('hosted', 'workflow') LIMIT %s
 """
 TAKE_BACK = """
     UPDATE runs_head
@@ -83,7 +83,7 @@ ORPHANED = """
     SET status = 'blocked', detail = 'cannot rehydrate: no deployed code has workflow ' || h.workflow || ' schema '
         || h.schema, build = %s, updated_at = now()
     FROM runs_run r
-    WHERE r.id = h.run_id AND r.resume_mode <> 'poll' AND h.status = 'queued'
+    WHERE r.id = h.run_id AND r.resume_mode IN ('hosted', 'workflow') AND h.status = 'queued'
       AND h.updated_at < (SELECT fermata_now()) - interval '10 s'
       AND NOT EXISTS (
         SELECT 1 FROM runs_build b

@@ -185,12 +185,6 @@ def test_a_key_used_twice_is_named(caller: Caller) -> None:
     assert refused(caller, asked) == {"#/approvals/1/key"}
 
 
-def test_webhooks_say_that_they_are_not_there_yet(caller: Caller) -> None:
-    asked = suspension()
-    asked["resume"] = {"mode": "webhook"}
-    assert "not available" in caller.post("/suspensions", asked).json()["errors"][0]["detail"]
-
-
 def test_a_credential_in_the_snapshot_is_refused_and_not_repeated(caller: Caller) -> None:
     asked = suspension()
     secret = "AKIA" + "IOSFODNN7EXAMPLQ"
