@@ -18,14 +18,7 @@ class RunHooks:
     def record(
         self, cursor: Cursor, *, run_id: UUID, team_id: int, type: str, actor: str, body: dict[str, Any]
     ) -> None:
-        audit.append(
-            cursor,
-            chain=f"run:{run_id}",
-            type=audit.EventType(type),
-            actor=actor,
-            team_id=team_id,
-            body={"run": str(run_id), **body},
-        )
+        audit.append_all(cursor, [_event(run_id, team_id, type, actor, body)])
 
     def record_change(
         self, cursor: Cursor, *, team_id: int | None, type: str, actor: str, body: dict[str, Any]
@@ -33,8 +26,18 @@ class RunHooks:
         chain = "site" if team_id is None else f"team:{team_id}"
         audit.append(cursor, chain=chain, type=audit.EventType(type), actor=actor, team_id=team_id, body=body)
 
-    def run_ended(self, cursor: Cursor, *, run_id: UUID, reason: str) -> None:
-        close_for_run(cursor, run_id=run_id, reason=reason)
+    def run_ended(
+        self,
+        cursor: Cursor,
+        *,
+        run_id: UUID,
+        team_id: int,
+        reason: str,
+        type: str,
+        actor: str,
+        body: dict[str, Any],
+    ) -> None:
+        close_for_run(cursor, run_id=run_id, reason=reason, end=_event(run_id, team_id, type, actor, body))
 
     def open_in_doubt(
         self,
@@ -65,3 +68,13 @@ class RunHooks:
 
     def unperformable(self, cursor: Cursor, *, run_ids: Sequence[UUID]) -> list[tuple[UUID, str]]:
         return unperformable(cursor, run_ids=run_ids)
+
+
+def _event(run_id: UUID, team_id: int, type: str, actor: str, body: dict[str, Any]) -> audit.Event:
+    return audit.Event(
+        chain=f"run:{run_id}",
+        type=audit.EventType(type),
+        actor=actor,
+        team_id=team_id,
+        body={"run": str(run_id), **body},
+    )

@@ -35,8 +35,19 @@ class Hooks(Protocol):
     ) -> None:
         """Write a change of a team's agents, keys or people into the audit trail. No team: it belongs to none."""
 
-    def run_ended(self, cursor: Cursor, *, run_id: UUID, reason: str) -> None:
-        """Close what is open for a run that ended: approvals, unspent grants."""
+    def run_ended(
+        self,
+        cursor: Cursor,
+        *,
+        run_id: UUID,
+        team_id: int,
+        reason: str,
+        type: str,
+        actor: str,
+        body: dict[str, Any],
+    ) -> None:
+        """Close what is open for a run that ended (approvals, unspent grants) for `reason`, and write its end into the
+        audit trail: the rest as for `record`."""
 
     def open_in_doubt(
         self,

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from runs.engine.draining import is_draining
 from runs.engine.executor import execute as execute_run
-from runs.engine.executor import oldest_ready
+from runs.engine.executor import execute_oldest
 from runs.idempotency import forget_old
 from runs.services.beats import note_alive
 from runs.services.posting import post_next, sweep_posts
@@ -24,10 +24,9 @@ def execute(run_id: str) -> None:
     """Go on with a run, and then with whatever has waited longest, for at most a slice's time."""
     worker = f"{socket.gethostname()}:{os.getpid()}"
     ends = time.monotonic() + settings.FERMATA_SLICE_SECONDS
-    following: UUID | None = UUID(run_id)
-    while following is not None:
-        execute_run(following, worker=worker)
-        following = None if is_draining() or time.monotonic() > ends else oldest_ready()
+    execute_run(UUID(run_id), worker=worker)
+    while not is_draining() and time.monotonic() < ends and execute_oldest(worker=worker):
+        pass
 
 
 @shared_task(name="runs.tasks.sweep")

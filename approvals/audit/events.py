@@ -1,6 +1,9 @@
 """Writing events. The hash is computed in the database (migration `audit_triggers`), under the chain's lock."""
 
 import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from django.db.models import TextChoices
@@ -9,6 +12,11 @@ from runs import strictjson
 from runs.hooks import Cursor
 
 SALT_BYTES = 16
+APPEND = """
+SELECT approvals_audit_append(chain, type, actor, team, salt, body, person)
+FROM (VALUES {events}) AS event (chain, type, actor, team, salt, body, person)
+"""
+EVENT = "(%s::text, %s::text, %s::text, %s::bigint, %s::bytea, %s::text, %s::bigint)"
 
 
 class EventType(TextChoices):
@@ -56,6 +64,24 @@ class EventType(TextChoices):
     AUDIT_ERASED = "audit.erased"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """One event to be written.
+
+    `chain` is `approval:UUID`, `run:UUID`, `team:ID` (configuration) or `site`; `actor` is `person:ID`, `agent:UUID`,
+    `worker` or `system`. `body` holds JSON types; these keys have one meaning everywhere: `approval`, `run`, `agent`
+    (UUID text), `tool`, `args` and `args_before` (canonical JSON text), `revision`, `outcome`, `message`, `person`
+    (an id). `person_id` names the person whose personal data the body holds: erasing the person deletes the body.
+    """
+
+    chain: str
+    type: str
+    actor: str
+    team_id: int | None
+    body: dict[str, Any]
+    person_id: int | None = None
+
+
 def append(
     cursor: Cursor,
     *,
@@ -66,20 +92,30 @@ def append(
     body: dict[str, Any],
     person_id: int | None = None,
 ) -> None:
-    """Add one event to the end of `chain`, inside the caller's transaction (READ COMMITTED). One round trip.
+    """`append_all` for one `Event` of these fields."""
+    append_all(
+        cursor,
+        [Event(chain=chain, type=type, actor=actor, team_id=team_id, body=body, person_id=person_id)],
+    )
 
-    `chain` is `approval:UUID`, `run:UUID`, `team:ID` (configuration) or `site`; `actor` is `person:ID`, `agent:UUID`,
-    `worker` or `system`. `body` holds JSON types; these keys have one meaning everywhere: `approval`, `run`, `agent`
-    (UUID text), `tool`, `args` and `args_before` (canonical JSON text), `revision`, `outcome`, `message`, `person`
-    (an id). `person_id` names the person whose personal data the body holds: erasing the person deletes the body.
 
-    Takes the chain's lock until the transaction ends, so call it after every other lock is held (run, approval,
+def append_all(cursor: Cursor, events: Sequence[Event]) -> None:
+    """Add each event to the end of its chain, inside the caller's transaction (READ COMMITTED). One round trip.
+
+    Takes the chains' locks until the transaction ends, so call it after every other lock is held (run, approval,
     grant, then chains). A transaction that writes to several chains writes to them in sorted order unless the run's
     lock already keeps others away, and to a few hundred at most: the server's table of locks is finite.
-    Raises ValueError for an unknown `type`, TypeError for a body that is not JSON.
+    Raises ValueError for an unknown type, TypeError for a body that is not JSON.
     """
-    salt, text = secrets.token_bytes(SALT_BYTES), strictjson.dumps(body)
-    cursor.execute(
-        "SELECT approvals_audit_append(%s, %s, %s, %s, %s, %s, %s)",
-        (chain, EventType(type).value, actor, team_id, salt, text, person_id),
-    )
+    if not events:
+        return
+    params: list[object] = []
+    for event in events:
+        params += (event.chain, EventType(event.type).value, event.actor, event.team_id)
+        params += (secrets.token_bytes(SALT_BYTES), strictjson.dumps(event.body), event.person_id)
+    cursor.execute(_append(len(events)), params)
+
+
+@lru_cache(64)
+def _append(count: int) -> str:
+    return APPEND.format(events=", ".join([EVENT] * count))

@@ -15,14 +15,12 @@ from runs.hooks import Cursor
 from runs.principals import Principal
 from runs.queries import may_operate
 
-OPEN_OF_RUN = """
-SELECT id FROM approvals_approval WHERE run_id = %s AND status IN ('pending', 'held') ORDER BY id FOR NO KEY UPDATE
+ASKED_OF_RUN = """
+SELECT a.id, a.team_id, a.status IN ('pending', 'held'), coalesce(g.status = 'ready', false)
+FROM approvals_approval a LEFT JOIN approvals_grant g ON g.approval_id = a.id
+WHERE a.run_id = %s ORDER BY a.id FOR NO KEY UPDATE OF a
 """
-VOID_OF_RUN = """
-UPDATE approvals_grant g SET status = 'void' FROM approvals_approval a
-WHERE a.id = g.approval_id AND a.run_id = %s AND g.status = 'ready'
-RETURNING g.approval_id, a.team_id
-"""
+VOID = "UPDATE approvals_grant SET status = 'void' WHERE approval_id = ANY(%s) AND status = 'ready'"
 
 
 @retry_deadlocks
@@ -42,21 +40,28 @@ def cancel(*, approval_id: UUID, by: Principal, reason: str = "") -> Approval:
     return case.approval
 
 
-def close_for_run(cursor: Cursor, *, run_id: UUID, reason: str) -> None:
+def close_for_run(cursor: Cursor, *, run_id: UUID, reason: str, end: audit.Event | None = None) -> None:
     """A run that ended asks nothing more and may do nothing more: cancel what is open, void what is unspent.
 
-    Call it in the transaction that ends the run, under the run's lock. Plain SQL.
+    Call it in the transaction that ends the run, under the run's lock, which keeps everybody else from its grants.
+    `end` is the run's own last event, written in the same round trip as what becomes of its grants. Plain SQL.
     """
-    cursor.execute(OPEN_OF_RUN, (run_id,))
-    for (approval_id,) in cursor.fetchall():
-        conclude(cursor, approval_id=approval_id, outcome=ApprovalStatus.CANCELLED, actor=SYSTEM, message=reason)
-    cursor.execute(VOID_OF_RUN, (run_id,))
-    for approval_id, team_id in sorted(cursor.fetchall()):
-        audit.append(
-            cursor,
+    cursor.execute(ASKED_OF_RUN, (run_id,))
+    asked = cursor.fetchall()
+    for approval_id, _, is_open, _ in asked:
+        if is_open:
+            conclude(cursor, approval_id=approval_id, outcome=ApprovalStatus.CANCELLED, actor=SYSTEM, message=reason)
+    unspent = [(approval_id, team_id) for approval_id, team_id, _, is_ready in asked if is_ready]
+    if unspent:
+        cursor.execute(VOID, ([approval_id for approval_id, _ in unspent],))
+    voided = [
+        audit.Event(
             chain=f"approval:{approval_id}",
             type=EventType.GRANT_VOIDED,
             actor=SYSTEM,
             team_id=team_id,
             body={"approval": str(approval_id), "run": str(run_id), "message": reason},
         )
+        for approval_id, team_id in unspent
+    ]
+    audit.append_all(cursor, [*voided, end] if end else voided)

@@ -52,6 +52,16 @@ class EngineConnection:
             raise
 
     @contextmanager
+    def reading(self) -> Iterator[psycopg.Cursor[Any]]:
+        """A cursor for several reads, each in a transaction of its own."""
+        try:
+            with self._open().cursor() as cursor:
+                yield cursor
+        except LOST:
+            self.close()
+            raise
+
+    @contextmanager
     def transaction(self) -> Iterator[psycopg.Cursor[Any]]:
         """A transaction with the engine's time-outs; yields its cursor. Commits, or rolls back on any exception."""
         connection = self._open()

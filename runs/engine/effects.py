@@ -19,8 +19,9 @@ from checkpoints.errors import CheckpointError, Unencodable, Unreadable
 from runs.engine.connection import database_time
 from runs.engine.failpoints import failpoint
 from runs.engine.ownership import Ownership
+from runs.engine.riders import ReadOutcome
 from runs.engine.signals import Parked, Unrehydratable
-from runs.engine.statements import Intent, ReadOutcome
+from runs.engine.statements import Intent
 from runs.engine.tools import (
     Happened,
     NotPerformed,
@@ -106,7 +107,7 @@ class Performer:
 
         def keep(state: StepState, body: bytes) -> None:
             ordinal = self.turn.next_ordinal()
-            self.own.reads.append(ReadOutcome(key, ordinal, tool.name, args_hash, state.value, body))
+            self.own.riders.reads.append(ReadOutcome(key, ordinal, tool.name, args_hash, state.value, body))
             if time.monotonic() - began > LONG_READ_SECONDS:
                 self.own.record_reads(turn=self.turn.number, phase=self.turn.phase)
 

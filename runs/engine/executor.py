@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 from django.conf import settings
@@ -34,26 +34,30 @@ from runs.states import RunStatus
 
 log = logging.getLogger(__name__)
 
+READY = """
+    h.status = 'queued' AND (h.wake_at IS NULL OR h.wake_at <= (SELECT fermata_now()))
+    AND (h.workflow, h.schema) IN (SELECT * FROM unnest(%(workflows)s::text[], %(schemas)s::int[]))
+"""
 CLAIM = """
-    UPDATE runs_head
-    SET status = 'running', epoch = epoch + 1, lease = (SELECT fermata_now()) + %s, deliveries = deliveries + 1,
-        worker = %s, detail = '', wake_at = NULL, rung_at = NULL, rings = 0, draining = false, updated_at = now()
-    WHERE run_id = %s AND status = 'queued' AND (wake_at IS NULL OR wake_at <= (SELECT fermata_now()))
-      AND (workflow, schema) IN (SELECT * FROM unnest(%s::text[], %s::int[]))
-    RETURNING epoch, head_seq, turn, phase, workflow, schema, failures
+    UPDATE runs_head h
+    SET status = 'running', epoch = epoch + 1, lease = (SELECT fermata_now()) + %(lease)s, deliveries = deliveries + 1,
+        worker = %(worker)s, detail = '', wake_at = NULL, rung_at = NULL, rings = 0, draining = false,
+        updated_at = now()
+    FROM runs_run r
+    WHERE r.id = h.run_id AND h.run_id = {which} AND {ready}
+    RETURNING h.run_id, epoch, head_seq, turn, phase, h.workflow, h.schema, failures, r.input
 """
-OLDEST_READY = """
-    SELECT run_id FROM runs_head
-    WHERE status = 'queued' AND (wake_at IS NULL OR wake_at <= (SELECT fermata_now()))
-      AND (workflow, schema) IN (SELECT * FROM unnest(%s::text[], %s::int[]))
-    ORDER BY updated_at LIMIT 1
-"""
+CLAIM_ONE = CLAIM.format(which="%(run)s", ready=READY)
+# Whoever else is claiming skips it: two workers that look at once take two runs.
+OLDEST = f"(SELECT h.run_id FROM runs_head h WHERE {READY} ORDER BY h.updated_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)"  # noqa: S608 - constants only
+CLAIM_OLDEST = CLAIM.format(which=OLDEST, ready=READY)
 
 
 @dataclass(frozen=True)
 class Claim:
     """What the claim's statement returned."""
 
+    run_id: UUID
     epoch: int
     head_seq: int
     turn: int
@@ -61,6 +65,7 @@ class Claim:
     workflow: str
     schema: int
     failures: int
+    input: bytes
 
 
 @dataclass
@@ -79,29 +84,29 @@ class Slice:
     saved_at: float = field(default_factory=time.monotonic)
 
 
-def oldest_ready() -> UUID | None:
-    """The run that has waited longest and that this build can take. None, too, while the database is away."""
-    try:
-        row = engine_connection().execute(OLDEST_READY, supported_columns()).fetchone()
-    except LOST:
-        return None
-    return row[0] if row else None
-
-
 def execute(run_id: UUID, *, worker: str) -> bool:
     """Claim the run and go on with it until it ends, parks, or the slice is over. False: there was nothing to claim."""
+    return _execute(CLAIM_ONE, worker=worker, run=run_id)
+
+
+def execute_oldest(*, worker: str) -> bool:
+    """`execute` the run that has waited longest of those that this build can take. False: none waits."""
+    return _execute(CLAIM_OLDEST, worker=worker)
+
+
+def _execute(statement: LiteralString, *, worker: str, **which: UUID) -> bool:
     connection = engine_connection()
     try:
-        claim = _claim(connection, run_id, worker)
+        claim = _claim(connection, statement, worker=worker, **which)
     except LOST as error:
         # Not claimed, and the sweeper rings again; or claimed by nobody who knows, and the lease runs out.
-        log.warning("run %s: the database went away during the claim: %s", run_id, error)
+        log.warning("the database went away during a claim: %s", error)
         return False
     if claim is None:
         return False
     own = Ownership(
         connection=connection,
-        run_id=run_id,
+        run_id=claim.run_id,
         epoch=claim.epoch,
         head_seq=claim.head_seq,
         build=build(),
@@ -111,17 +116,18 @@ def execute(run_id: UUID, *, worker: str) -> bool:
         try:
             _work(own, claim)
         except Parked:
-            log.info("run %s parked", run_id)
+            log.info("run %s parked", own.run_id)
         except LostRun:
-            log.warning("run %s: another owner took it, or it was cancelled; nothing more is written", run_id)
+            log.warning("run %s: another owner took it, or it was cancelled; nothing more is written", own.run_id)
     return True
 
 
-def _claim(connection: EngineConnection, run_id: UUID, worker: str) -> Claim | None:
+def _claim(connection: EngineConnection, statement: LiteralString, *, worker: str, **which: UUID) -> Claim | None:
     failpoint("claim.before")
-    names, schemas = supported_columns()
+    workflows, schemas = supported_columns()
     lease = timedelta(seconds=settings.FERMATA_LEASE_SECONDS)
-    row = connection.execute(CLAIM, (lease, worker, run_id, names, schemas)).fetchone()
+    params = {"lease": lease, "worker": worker, "workflows": workflows, "schemas": schemas, **which}
+    row = connection.execute(statement, params).fetchone()
     failpoint("claim.after")
     return Claim(*row) if row else None
 
@@ -142,8 +148,8 @@ def _work(own: Ownership, claim: Claim) -> None:
 
 def _rehydrate(own: Ownership, claim: Claim) -> Slice:
     flow = find_flow(workflow=claim.workflow, schema=claim.schema, phase=claim.phase)
-    with own.connection.transaction() as cursor:
-        saved = load_saved(cursor, own.run_id)
+    with own.connection.reading() as cursor:
+        saved = load_saved(cursor, own.run_id, input=claim.input)
     failpoint("load.after")
     return Slice(
         own=own,

@@ -26,8 +26,6 @@ NAMES = (
     "checkpoint.after",
     "gate.before",
     "gate.after",
-    "deliver.before",
-    "deliver.after",
     "finish.before",
     "finish.after",
     "release.before",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from checkpoints.store import Prepared, insert
+from checkpoints.store import Prepared
 from runs.bodies import result_place, seal
 from runs.engine.failpoints import failpoint
 from runs.engine.ownership import Ownership
 from runs.engine.wording import storable
-from runs.hooks import Cursor, hooks
+from runs.hooks import hooks
 from runs.states import RunStatus
 
 MAX_TRACEBACK = 100_000  # characters; the end of a traceback says the most
@@ -18,11 +18,12 @@ MAX_TRACEBACK = 100_000  # characters; the end of a traceback says the most
 END_HEAD = """
     UPDATE runs_head
     SET status = %s, head_seq = %s, lease = NULL, draining = false, detail = '', build = %s, updated_at = now()
-    WHERE run_id = %s AND epoch = %s AND status = 'running'
+    WHERE run_id = %s AND epoch = %s AND status = 'running' AND head_seq = %s AND lease > (SELECT fermata_now())
+    RETURNING run_id
 """
 END_RUN = """
     UPDATE runs_run SET finished_at = fermata_now(), result = %s, error_type = %s, error = %s, traceback = %s
-    WHERE id = %s
+    FROM fence WHERE runs_run.id = fence.run_id
     RETURNING team_id
 """
 
@@ -54,17 +55,32 @@ def finish(
 ) -> None:
     """End the run. `checkpoint` makes the last snapshot for an epoch. Raises LostRun."""
 
+    own.anchor()
+
     def write() -> None:
         failpoint("finish.before")
-        with own.held() as cursor:
-            seq = own.head_seq
-            if checkpoint is not None:
-                own.write_reads(cursor, turn=turn, phase=phase)
-                prepared = checkpoint(own.epoch)
-                insert(cursor, prepared)
-                seq = prepared.head.seq
-            cursor.execute(END_HEAD, (ending.status.value, seq, own.build, own.run_id, own.epoch))
-            write_end(cursor, own=own, ending=ending)
+        prepared = checkpoint(own.epoch) if checkpoint else None
+        seq = prepared.head.seq if prepared else own.head_seq
+        head = (ending.status.value, seq, own.build, own.run_id, own.epoch, own.head_seq)
+        waiting = own.checkpoint_ctes(prepared, turn=turn, phase=phase) if prepared else own.riders.deliveries()
+        result = None if ending.result is None else seal(ending.result, result_place(own.run_id))
+        run = (result, ending.error_type, ending.error, ending.traceback)
+        with own.connection.transaction() as cursor:
+            (team_id,) = own.fenced_within(
+                cursor, END_HEAD, head, [("ended", END_RUN, run), *waiting], "SELECT team_id FROM ended"
+            )
+            hooks().run_ended(
+                cursor,
+                run_id=own.run_id,
+                team_id=team_id,
+                reason=f"the run {ending.status.value}",
+                type="run.finished",
+                actor="worker",
+                body={
+                    "status": ending.status.value,
+                    "error": f"{ending.error_type}: {ending.error}"[:500].strip(": "),
+                },
+            )
         failpoint("finish.after")
 
     own.durably(write)
@@ -89,18 +105,3 @@ def block(own: Ownership, why: str) -> None:
         failpoint("release.after")
 
     own.durably(write)
-
-
-def write_end(cursor: Cursor, *, own: Ownership, ending: Ending) -> None:
-    result = None if ending.result is None else seal(ending.result, result_place(own.run_id))
-    cursor.execute(END_RUN, (result, ending.error_type, ending.error, ending.traceback, own.run_id))
-    team_id = cursor.fetchone()[0]
-    hooks().run_ended(cursor, run_id=own.run_id, reason=f"the run {ending.status.value}")
-    hooks().record(
-        cursor,
-        run_id=own.run_id,
-        team_id=team_id,
-        type="run.finished",
-        actor="worker",
-        body={"status": ending.status.value, "error": f"{ending.error_type}: {ending.error}"[:500].strip(": ")},
-    )

@@ -19,7 +19,6 @@ from runs.bodies import draft_place, seal
 from runs.engine.failpoints import failpoint
 from runs.engine.ownership import Ownership
 from runs.engine.signals import Diverged, Parked
-from runs.engine.statements import HELD
 from runs.engine.turn import MAX_SUPERSEDES, AuthorError, GateRecord, Turn, opened_gate
 from runs.hooks import Cursor
 from runs.states import GateKind, RunStatus, SuspendReason
@@ -46,12 +45,6 @@ TAKE_EARLY_EVENT = """
     WHERE e.run_id = runs_gate.run_id AND e.name = runs_gate.key
       AND runs_gate.run_id = %s AND runs_gate.turn = %s AND runs_gate.key = %s
 """
-DELIVER = f"""
-    WITH fence AS ({HELD})
-    UPDATE runs_gate SET delivered_at = fermata_now() FROM fence
-    WHERE runs_gate.run_id = fence.run_id AND turn = %s AND key = ANY(%s) AND answer IS NOT NULL
-    RETURNING 1
-"""  # noqa: S608 - constants only
 READ_GATES = """
     SELECT key, ordinal, phase, kind, question_hash, generation, superseded, wake_at, answer, delivered_at
     FROM runs_gate WHERE run_id = %s AND turn = %s AND key = ANY(%s)
@@ -219,7 +212,7 @@ class Gates:
         def write() -> bool:
             failpoint("gate.before")
             with self.own.held() as cursor:
-                self.own.write_reads(cursor, turn=self.turn.number, phase=self.turn.phase)
+                self.own.write_riders(cursor, turn=self.turn.number, phase=self.turn.phase)
                 opened = [self._open(cursor, question, kind, wake_at) for question in new]
                 opened += [self._reopen(cursor, question, superseded) for question in changed]
                 if opened:
@@ -242,7 +235,7 @@ class Gates:
 
         if self.own.durably(write):
             raise Parked
-        self.own.reads.clear()
+        self.own.riders.clear()
         self._refresh(keys)
 
     def _open(self, cursor: Cursor, question: Question, kind: GateKind, wake_at: datetime | None) -> Opened:
@@ -275,19 +268,7 @@ class Gates:
     def _deliver(self, keys: Sequence[str]) -> dict[str, Any]:
         """The answers; from here on they are what this turn goes by, and a changed question is a divergence."""
         fresh = [key for key in keys if self.turn.gates[key].delivered_at is None]
-        if fresh:
-
-            def write() -> bool:
-                failpoint("deliver.before")
-                row = self.own.connection.execute(
-                    DELIVER, (self.own.run_id, self.own.epoch, self.turn.number, fresh)
-                ).fetchone()
-                failpoint("deliver.after")
-                return row is not None
-
-            if not self.own.durably(write):
-                raise self.own.lose()
-            self._refresh(fresh)
+        self.own.riders.delivered.extend((self.turn.number, key) for key in fresh)
         return {key: codec.decode(bytes(self.turn.gates[key].answer or b"")) for key in keys}
 
 

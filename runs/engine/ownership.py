@@ -13,8 +13,6 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from functools import lru_cache
-from itertools import chain
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -23,22 +21,21 @@ from django.conf import settings
 
 from checkpoints.store import Prepared
 from runs.bodies import outcome_place, seal
+from runs.engine.composing import COUNT, Ctes, Params, composed
 from runs.engine.connection import LOST, EngineConnection, reconnect
 from runs.engine.failpoints import failpoint
+from runs.engine.riders import Riders
 from runs.engine.signals import LostRun
 from runs.engine.statements import (
     EVIDENCE,
     HELD,
     HELD_OR_LATE,
     LEAVE,
-    READ_ROW,
     RECORD_INTENT,
     RECORD_OUTCOME,
-    RECORD_READS,
     REFENCE,
     SAVE_CHECKPOINT,
     Intent,
-    ReadOutcome,
 )
 from runs.engine.wording import storable
 from runs.hooks import Cursor
@@ -46,10 +43,6 @@ from runs.hooks import Cursor
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Params = tuple[Any, ...]
-Ctes = list[tuple[str, str, Params]]  # name, SQL that selects from `fence`, parameters
-
-COUNT = "SELECT count(*) FROM fence"
 
 
 class Ownership:
@@ -73,7 +66,7 @@ class Ownership:
         self.failures = failures  # tries from this checkpoint that came to nothing
         self.lost = False
         self.call_ends: float | None = None  # CLOCK_BOOTTIME after which the heartbeat lets go of a stuck call
-        self.reads: list[ReadOutcome] = []
+        self.riders = Riders()
         self._deferred: Callable[[], None] | None = None
 
     @property
@@ -88,7 +81,7 @@ class Ownership:
         What was read before it needs no record: whoever has to start before the boundary reads again.
         """
         self._deferred = save
-        self.reads.clear()
+        self.riders.clear()
 
     def anchor(self) -> None:
         """Save the boundary at which the current turn began, if that was deferred.
@@ -103,17 +96,17 @@ class Ownership:
 
     def record_reads(self, *, turn: int, phase: str) -> None:
         """Make the waiting read outcomes durable on their own."""
-        if not self.reads:
+        if not self.riders.reads:
             return
         self.anchor()
 
         def write() -> bool:
-            row = self._fenced(HELD, self._with_reads([], turn, phase)).fetchone()
+            row = self._fenced(HELD, self._with_riders([], turn, phase)).fetchone()
             return bool(row and row[0])
 
         if not self.durably(write):
             raise self.lose()
-        self.reads.clear()
+        self.riders.clear()
 
     def record_intent(self, intent: Intent, *, spend: Callable[[Cursor], None] | None = None) -> datetime:
         """Commit the intent (with the grant's spending, in one transaction); returns when it was first started."""
@@ -123,7 +116,7 @@ class Ownership:
         def write() -> datetime | None:
             failpoint("intent.before")
             ctes: Ctes = [("intent", RECORD_INTENT, self._intent_params(intent))]
-            ctes = self._with_reads(ctes, intent.turn, intent.phase)
+            ctes = self._with_riders(ctes, intent.turn, intent.phase)
             if spend is None:
                 row = self._fenced(HELD, ctes, result).fetchone()
             else:
@@ -137,7 +130,7 @@ class Ownership:
         started = self.durably(write)
         if started is None:
             raise self.lose()
-        self.reads.clear()
+        self.riders.clear()
         return started
 
     def record_outcome(
@@ -189,7 +182,7 @@ class Ownership:
         """
         if self._deferred is not None:  # passed over now, so that no checkpoint leads to the turn that read these
             self._deferred = None
-            self.reads.clear()
+            self.riders.clear()
         before = self.head_seq
         prepared: Prepared | None = None
 
@@ -200,10 +193,8 @@ class Ownership:
             prepared = prepare(self.epoch)
             failpoint("checkpoint.before")
             fence = (before + 1, turn, phase, schema, self.build, self.lease, self.run_id, self.epoch, before)
-            ctes: Ctes = [(c.name, c.sql, tuple(c.params)) for c in prepared.ctes("fence")]
-            if left_phase is not None:
-                ctes = self._with_reads(ctes, turn - 1, left_phase)
-            row = self._compose(SAVE_CHECKPOINT, fence, ctes, COUNT).fetchone()
+            ctes = self.checkpoint_ctes(prepared, turn=turn - 1, phase=left_phase)
+            row = self.connection.execute(*composed(SAVE_CHECKPOINT, fence, ctes)).fetchone()
             failpoint("checkpoint.after")
             return prepared if row and row[0] else None
 
@@ -213,7 +204,7 @@ class Ownership:
         self.head_seq = before + 1
         self.failures = 0
         if left_phase is not None:
-            self.reads.clear()
+            self.riders.clear()
         return written
 
     def leave(
@@ -271,25 +262,32 @@ class Ownership:
 
     # --- composing -------------------------------------------------------------------------------------------
 
-    def write_reads(self, cursor: Cursor, *, turn: int, phase: str) -> None:
-        """The waiting reads, inside a transaction that `held` began."""
-        if self.reads:
-            self._within(cursor, self._with_reads([], turn, phase), "SELECT 1")
+    def write_riders(self, cursor: Cursor, *, turn: int, phase: str) -> None:
+        """What waits for a durable statement, inside a transaction that `held` began."""
+        if self.riders:
+            self._within(cursor, self._with_riders([], turn, phase), "SELECT 1")
+
+    def checkpoint_ctes(self, prepared: Prepared, *, turn: int, phase: str | None) -> Ctes:
+        """A checkpoint, with what waits in the turn and phase that it ends. `phase` None: it is newer, and waits on."""
+        ctes: Ctes = [(cte.name, cte.sql, cte.params) for cte in prepared.ctes("fence")]
+        return ctes if phase is None else self._with_riders(ctes, turn, phase)
+
+    def fenced_within(self, cursor: Cursor, fence: str, params: Params, ctes: Ctes, result: str) -> Any:
+        """The row of a transaction's first statement, which takes the run's lock by its fence. Raises LostRun."""
+        cursor.execute(*composed(fence, params, ctes, result))
+        row = cursor.fetchone()
+        if row is None:
+            raise self.lose()
+        return row
 
     def lose(self) -> LostRun:
         """Note that the run is lost; the caller raises what this returns."""
         self.lost = True
         return LostRun()
 
-    def _reads(self, turn: int, phase: str) -> tuple[str, tuple[Any, ...]]:
-        rows = [
-            (r.key, r.ordinal, r.tool, r.args_hash, r.state, seal(r.outcome, outcome_place(self.run_id, turn, r.key)))
-            for r in self.reads
-        ]
-        return _record_reads(len(rows)), (turn, phase, self.epoch, self.build, *chain.from_iterable(rows))
-
-    def _with_reads(self, ctes: Ctes, turn: int, phase: str) -> Ctes:
-        return [("reads", *self._reads(turn, phase)), *ctes] if self.reads else ctes
+    def _with_riders(self, ctes: Ctes, turn: int, phase: str) -> Ctes:
+        riders = self.riders.ctes(run_id=self.run_id, epoch=self.epoch, build=self.build, turn=turn, phase=phase)
+        return [*riders, *ctes]
 
     def _intent_params(self, intent: Intent) -> tuple[Any, ...]:
         return (
@@ -313,24 +311,8 @@ class Ownership:
         return (status, reason, storable(detail), wake_at, failures, self.build, self.run_id, self.epoch)
 
     def _fenced(self, fence: str, ctes: Ctes, result: str = COUNT) -> psycopg.Cursor[Any]:
-        return self._compose(fence, (self.run_id, self.epoch), ctes, result)
-
-    def _compose(self, fence: str, params: Params, ctes: Ctes, result: str) -> psycopg.Cursor[Any]:
-        sql = _statement(fence, tuple((name, body) for name, body, _ in ctes), result)
-        return self.connection.execute(sql, (*params, *(p for _, _, values in ctes for p in values)))
+        return self.connection.execute(*composed(fence, (self.run_id, self.epoch), ctes, result))
 
     def _within(self, cursor: Cursor, ctes: Ctes, result: str) -> None:
         """Run `ctes` in a transaction that already holds the run's lock."""
-        sql = _statement("SELECT %s::uuid AS run_id", tuple((name, body) for name, body, _ in ctes), result)
-        cursor.execute(sql, (self.run_id, *(p for _, _, values in ctes for p in values)))
-
-
-@lru_cache(256)
-def _statement(fence: str, ctes: tuple[tuple[str, str], ...], result: str) -> bytes:
-    """The same text for the same shape, so that psycopg finds what the server has prepared."""
-    return f"WITH fence AS ({fence}){''.join(f', {name} AS ({body})' for name, body in ctes)} {result}".encode()
-
-
-@lru_cache(256)
-def _record_reads(count: int) -> str:
-    return RECORD_READS.format(rows=", ".join([READ_ROW] * count))
+        cursor.execute(*composed("SELECT %s::uuid AS run_id", (self.run_id,), ctes, result))

@@ -25,6 +25,7 @@ UNFINISHED = """
       AND r.resume_mode IN ('hosted', 'workflow') AND h.run_id > %s
     ORDER BY h.run_id LIMIT %s
 """
+READ_INPUT = "SELECT input FROM runs_run WHERE id = %s"
 RECORDED = """
     SELECT s.run_id, s.turn, s.key, s.tool, s.effect, s.outcome
     FROM runs_step s JOIN runs_head h ON h.run_id = s.run_id AND h.turn = s.turn
@@ -75,7 +76,8 @@ def examine(batch: list[Candidate]) -> list[Finding]:
 def _snapshot(cursor: Cursor, run: Candidate) -> tuple[str, ...]:
     try:
         flow = find_flow(workflow=run.workflow, schema=run.schema, phase=run.phase)
-        upcast(flow, load_saved(cursor, run.run_id).snapshot)
+        cursor.execute(READ_INPUT, (run.run_id,))
+        upcast(flow, load_saved(cursor, run.run_id, input=cursor.fetchone()[0]).snapshot)
     except Unrehydratable as reason:
         return (str(reason),)
     return ()

@@ -18,8 +18,6 @@ from runs.engine.signals import Unrehydratable
 from runs.engine.workflows import Workflow, find_workflow
 from runs.hooks import Cursor
 
-READ_INPUT = "SELECT input FROM runs_run WHERE id = %s"
-
 
 @dataclass(frozen=True)
 class Saved:
@@ -47,12 +45,11 @@ def find_flow(*, workflow: str, schema: int, phase: str) -> Workflow:
     return flow
 
 
-def load_saved(cursor: Cursor, run_id: UUID) -> Saved:
-    """Read a run's newest checkpoint and its input. Raises Unrehydratable."""
+def load_saved(cursor: Cursor, run_id: UUID, *, input: bytes) -> Saved:
+    """Read a run's newest checkpoint, and its input as it is stored. Raises Unrehydratable."""
     try:
         snapshot, head = load(cursor, run_id=run_id, max_bytes=4 * settings.FERMATA_SNAPSHOT_LIMIT)
-        cursor.execute(READ_INPUT, (run_id,))
-        body = unseal(cursor.fetchone()[0], input_place(run_id), what="input")
+        body = unseal(input, input_place(run_id), what="input")
         codec.decode(body, what="input")
     except CheckpointError as error:
         raise Unrehydratable(str(error)) from error

@@ -21,16 +21,6 @@ HELD_OR_LATE = """
     SELECT run_id FROM runs_head WHERE run_id = %s AND epoch = %s AND status = 'running' FOR NO KEY UPDATE
 """
 
-RECORD_READS = """
-    INSERT INTO runs_step (run_id, turn, key, ordinal, phase, tool, effect, args_hash, state, generation, epoch, build,
-                           started_at, finished_at, outcome)
-    SELECT fence.run_id, %s, r.key, r.ordinal, %s, r.tool, 'read', r.args_hash, r.state, 0, %s, %s, now(), now(),
-           r.outcome
-    FROM fence, (VALUES {rows}) AS r(key, ordinal, tool, args_hash, state, outcome)
-    ON CONFLICT (run_id, turn, key) DO NOTHING
-"""
-READ_ROW = "(%s::text, %s::int, %s::text, %s::bytea, %s::text, %s::bytea)"
-
 # A repeated call (a resend, or another try after NotPerformed) takes its own row up again.
 RECORD_INTENT = """
     INSERT INTO runs_step (run_id, turn, key, ordinal, phase, tool, effect, args_hash, state, generation, grant_id,
@@ -77,18 +67,6 @@ LEAVE = """
 """
 
 EVIDENCE = "INSERT INTO runs_step_evidence (run_id, turn, key, epoch, outcome) VALUES (%s, %s, %s, %s, %s)"
-
-
-@dataclass(frozen=True)
-class ReadOutcome:
-    """A read's outcome, waiting to ride on the next durable statement."""
-
-    key: str
-    ordinal: int
-    tool: str
-    args_hash: bytes
-    state: str
-    outcome: bytes
 
 
 @dataclass(frozen=True)

@@ -60,11 +60,11 @@ def end_cancelled(cursor: Cursor, run: LockedRun, *, actor: str, reason: str) ->
     """The same in the caller's transaction, for an unfinished run that it has locked."""
     cursor.execute(END, (run.run_id,))
     cursor.execute(END_RUN, (reason, run.run_id))
-    hooks().run_ended(cursor, run_id=run.run_id, reason=f"the run was cancelled{f': {reason}' if reason else ''}")
-    hooks().record(
+    hooks().run_ended(
         cursor,
         run_id=run.run_id,
         team_id=run.team_id,
+        reason=f"the run was cancelled{f': {reason}' if reason else ''}",
         type="run.cancelled",
         actor=actor,
         body={"reason": reason},

@@ -117,11 +117,11 @@ def _claim(cursor: Cursor, run: LockedRun, held: int = -1) -> ExternalClaim | No
 def _end(cursor: Cursor, run: LockedRun, status: RunStatus, *, body: bytes | None, error: str, actor: str) -> None:
     cursor.execute(END_HEAD, (status.value, run.run_id))
     cursor.execute(END_RUN, (body, "AgentError" if error else "", error, run.run_id))
-    hooks().run_ended(cursor, run_id=run.run_id, reason=f"the run {status.value}")
-    hooks().record(
+    hooks().run_ended(
         cursor,
         run_id=run.run_id,
         team_id=run.team_id,
+        reason=f"the run {status.value}",
         type="run.finished",
         actor=actor,
         body={"status": status.value, "error": error[:500]},

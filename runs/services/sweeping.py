@@ -184,11 +184,11 @@ def _take_back(run_id: UUID) -> bool:
             story = f"its worker died {row[0]} times in phase {run.phase!r}, after checkpoint {run.head_seq}"
             cursor.execute(POISONED, (run_id,))
             cursor.execute(POISON_STORY, (story, run_id))
-            hooks().run_ended(cursor, run_id=run_id, reason="the run failed")
-            hooks().record(
+            hooks().run_ended(
                 cursor,
                 run_id=run_id,
                 team_id=run.team_id,
+                reason="the run failed",
                 type="run.finished",
                 actor="system",
                 body={"status": RunStatus.FAILED.value, "error": story},

@@ -33,7 +33,7 @@ from tests.support.waiting import until
 
 ACTIONS = {"kill": f"signal {signal.SIGKILL}", "stop": "stopped", "cut": "struck", "lose": "struck"}
 BEFORE_THE_GATE = ("claim", "load", "intent", "call", "outcome", "checkpoint", "gate", "release")
-AFTER_THE_DECISION = ("claim", "load", "deliver", "intent", "call", "outcome", "checkpoint", "finish", "release")
+AFTER_THE_DECISION = ("claim", "load", "intent", "call", "outcome", "checkpoint", "finish", "release")
 EFFECTS_ONLY = {"intent", "call", "outcome"}
 pytestmark = pytest.mark.xdist_group("failpoints")
 

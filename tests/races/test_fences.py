@@ -20,8 +20,9 @@ from runs.engine.executor import execute
 from runs.engine.finishing import Ending, finish
 from runs.engine.gates import Draft, Gates, Question
 from runs.engine.ownership import Ownership
+from runs.engine.riders import ReadOutcome
 from runs.engine.signals import LostRun
-from runs.engine.statements import Intent, ReadOutcome
+from runs.engine.statements import Intent
 from runs.engine.turn import Turn
 from runs.models import Agent, Run, RunHead, StepEvidence
 from runs.services.controlling import cancel_run
@@ -168,7 +169,7 @@ def test_a_worker_that_lost_its_run_changes_nothing(
     transactional_db: None, agent: Agent, statement: str, lose: Callable[[Ownership], None]
 ) -> None:
     own = claimed(agent)
-    own.reads.append(ReadOutcome("read", 1, "test/look", bytes(32), "done", codec.encode(1)))
+    own.riders.reads.append(ReadOutcome("read", 1, "test/look", bytes(32), "done", codec.encode(1)))
     lose(own)
     before = everything()
     with pytest.raises(LostRun):
@@ -181,7 +182,7 @@ def test_a_worker_that_lost_its_run_changes_nothing(
 def test_a_worker_that_has_its_run_changes_something(transactional_db: None, agent: Agent, statement: str) -> None:
     """The same statements, to see that the test above can fail."""
     own = claimed(agent)
-    own.reads.append(ReadOutcome("read", 1, "test/look", bytes(32), "done", codec.encode(1)))
+    own.riders.reads.append(ReadOutcome("read", 1, "test/look", bytes(32), "done", codec.encode(1)))
     before = everything()
     with contextlib.suppress(BaseException):
         STATEMENTS[statement](own)
