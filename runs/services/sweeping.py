@@ -74,8 +74,10 @@ TIMER_RANG = """
     WHERE run_id = %s AND turn = %s AND kind = 'timer' AND answer IS NULL AND wake_at <= fermata_now()
 """
 SEEN = """
-    INSERT INTO runs_build (name, supports, seen_at) VALUES (%s, %s, fermata_now())
-    ON CONFLICT (name) DO UPDATE SET supports = EXCLUDED.supports, seen_at = EXCLUDED.seen_at
+    INSERT INTO runs_build AS b (name, supports, seen_at, since)
+    SELECT %s, %s, at, at FROM fermata_now() AS at
+    ON CONFLICT (name) DO UPDATE SET supports = EXCLUDED.supports, seen_at = EXCLUDED.seen_at,
+        since = CASE WHEN b.seen_at > EXCLUDED.seen_at - %s * interval '1 s' THEN b.since ELSE EXCLUDED.since END
 """
 # Nobody who is at work can take these: say so on the run instead of letting it wait unseen.
 ORPHANED = """
@@ -92,13 +94,19 @@ ORPHANED = """
       )
     RETURNING h.run_id
 """
-# Blocked by another build than this one, which has the workflow: the code changed, so try again. A run that no build
-# blocked (see `restoring`) waits for a person.
+# Blocked by another build than this one, which has the workflow: the code changed, so try again. Not while that other
+# build is at work and the newer one: what one of them unblocked the other would block again, for ever. A run that no
+# build blocked (see `restoring`) waits for a person.
 UNBLOCK = """
     UPDATE runs_head
     SET status = 'queued', detail = '', rung_at = NULL, rings = 0, updated_at = now()
     WHERE status = 'blocked' AND build NOT IN ('', %s)
       AND (workflow, schema) IN (SELECT * FROM unnest(%s::text[], %s::int[]))
+      AND build NOT IN (
+        SELECT newer.name FROM runs_build newer, runs_build this
+        WHERE this.name = %s AND newer.since >= this.since
+          AND newer.seen_at > (SELECT fermata_now()) - %s * interval '1 s'
+      )
     RETURNING run_id
 """
 STRANDED = """
@@ -148,7 +156,7 @@ def say_alive() -> None:
     """Tell the other builds what this one can run."""
     pairs = [f"{name}/{schema}" for name, schema in supported_pairs()]
     with connection.cursor() as cursor:
-        cursor.execute(SEEN, (build(), pairs))
+        cursor.execute(SEEN, (build(), pairs, LIVE_SECONDS))
 
 
 def _ids(query: str) -> list[UUID]:
@@ -216,7 +224,7 @@ def _wake_due(run_id: UUID) -> bool:
 
 def _unblock() -> int:
     with connection.cursor() as cursor:
-        cursor.execute(UNBLOCK, (build(), *supported_columns()))
+        cursor.execute(UNBLOCK, (build(), *supported_columns(), build(), LIVE_SECONDS))
         return len(cursor.fetchall())
 
 
