@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from checkpoints.codec.encoding import Walk
@@ -17,6 +18,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
 _kept_out: ContextVar[dict[bytes, str] | None] = ContextVar("kept_out", default=None)  # names by values
 # A shorter secret is recognised where it is the whole text: as a part of one it would be found everywhere.
 _TELLING_LENGTH = 8
+_BATCH = 500  # texts
 
 
 @register("fermata/secret-ref")
@@ -82,10 +84,24 @@ def redact(value: Any, name: str = "") -> Any:
 
 
 def _credentials(value: object, place: Place, name: str) -> Iterator[tuple[str, str]]:
-    for where, nearest, text in _texts(value, place, name):
-        rule = find(text, nearest) or next((f"the secret {known}" for _, known in _secrets_in(text)), None)
-        if rule is not None:
-            yield render(where), rule
+    texts = _texts(value, place, name)
+    while batch := list(islice(texts, _BATCH)):
+        if not _worth_a_look(batch):
+            continue
+        for where, nearest, text in batch:
+            rule = find(text, nearest) or next((f"the secret {known}" for _, known in _secrets_in(text)), None)
+            if rule is not None:
+                yield render(where), rule
+
+
+def _worth_a_look(batch: list[tuple[Place, str, bytes]]) -> bool:
+    """Whether any text of a batch may be a credential: one look at them all costs less than one at each."""
+    together = b"\0".join([text for _, _, text in batch])
+    return (
+        may_hold_one(together)
+        or any(is_secret_name(nearest) for _, nearest, _ in batch)
+        or any(secret in together for secret in _kept_out.get() or ())
+    )
 
 
 def _secrets_in(text: bytes) -> Iterator[tuple[bytes, str]]:
