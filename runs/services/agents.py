@@ -84,6 +84,18 @@ def create_agent(
 
 
 @transaction.atomic
+def set_on_credentials(*, agent: Agent, on_credentials: OnCredentials, by: User | None = None) -> bool:
+    """Say what becomes of what this agent posts with a credential in it. False: that is how it was."""
+    before = Agent.objects.select_for_update(no_key=True).values_list("on_credentials", flat=True).get(pk=agent.pk)
+    if before == on_credentials:
+        return False
+    Agent.objects.filter(pk=agent.pk).update(on_credentials=on_credentials)
+    facts = {"on_credentials": str(on_credentials), "on_credentials_before": before}
+    _record(agent, "agent.changed", by, facts)
+    return True
+
+
+@transaction.atomic
 def issue_key(
     *,
     agent: Agent,

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from approvals import canonical
-from approvals.models import Approval, Grant
+from approvals.models import Approval, AuditBody, AuditEvent, Grant
 from approvals.services.voting import vote
 from checkpoints import store
 from checkpoints.credentials import rules
@@ -223,6 +223,28 @@ def test_create_agent_says_what_is_to_be_done() -> None:
     assert dict(Agent.objects.values_list("name", "on_credentials")) == {"careful": "refuse", "chatty": "redact"}
     with pytest.raises(CommandError, match="on-credentials"):
         call_command("create_agent", "odd", "--on-credentials", "ignore")
+
+
+def test_set_agent_changes_it_for_an_agent_that_is_there(agent: Agent) -> None:
+    def said(wanted: str) -> str:
+        out = StringIO()
+        call_command("set_agent", agent.name, "--on-credentials", wanted, stdout=out)
+        return out.getvalue()
+
+    calls, asked = as_agent(agent), suspension()
+    asked["snapshot"]["state"] = {"note": TOKEN}
+    assert calls.post("/suspensions", asked).status_code == 400
+    assert said("redact") == f"{agent.name}: inputs and snapshots with a credential are now stored redacted.\n"
+    assert calls.post("/suspensions", asked).status_code == 201
+    assert "were already stored redacted" in said("redact")
+    event = AuditEvent.objects.get(type="agent.changed")  # the second time changed nothing
+    assert (event.chain, event.actor) == (f"team:{agent.team_id}", "system")
+    assert '"on_credentials":"redact","on_credentials_before":"refuse"' in AuditBody.objects.get(event=event).body
+    assert "are now refused" in said("refuse")
+    assert calls.post("/suspensions", asked).status_code == 400
+    assert is_nowhere(TOKEN)
+    with pytest.raises(CommandError, match="team 'Default' has no agent named 'nobody'"):
+        call_command("set_agent", "nobody", "--on-credentials", "redact")
 
 
 def test_a_credential_that_was_there_before_keeps_nobody_from_editing(agent: Agent, reviewer: Any) -> None:
