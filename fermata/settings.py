@@ -239,6 +239,8 @@ CELERY_TASK_PUBLISH_RETRY_POLICY = {
 CELERY_BROKER_CONNECTION_TIMEOUT = BROKER_TIMEOUT
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+# RabbitMQ closes the channel of a worker whose next message waited behind a long call: connect anew, do not leave.
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 # How a doorbell connects: at once or not at all. Workers have Celery's own retries.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "max_retries": 1,

@@ -17,11 +17,11 @@ from runs.authoring import DidNotHappen, Happened, RunContext, Tool, every, tool
 KINDS = ("read", "keyed", "probe", "once")
 
 
-def tell(effect: str, what: str, key: str) -> str:
-    """One call to the receiver, which lives in a process of its own and logs it."""
-    body = json.dumps({"effect": effect, "what": what, "key": key}).encode()
+def tell(effect: str, what: str, key: str, *, seconds: float = 0) -> str:
+    """One call to the receiver, which lives in a process of its own, logs it, and answers after so many seconds."""
+    body = json.dumps({"effect": effect, "what": what, "key": key, "seconds": seconds}).encode()
     request = Request(f"{os.environ['RECEIVER']}/calls", data=body, method="POST")
-    with urlopen(request, timeout=10) as response:
+    with urlopen(request, timeout=10 + seconds) as response:
         return str(json.load(response)["receipt"])
 
 
@@ -104,6 +104,38 @@ def make_lazy(kind: str, act_tool: Tool, gated_tool: Tool) -> type:
 
     Lazy.__qualname__ = f"Lazy{kind}"
     return workflow(f"lazy/{kind}", checkpoint=every(phases=10))(Lazy)
+
+
+def make_slow(name: str, *, deadline: timedelta) -> type:
+    """One approved call, of the kind that nobody can repeat, which takes `RECEIVER_SECONDS`."""
+
+    @tool(effect="once", name=name, gated=True, deadline=deadline)
+    def wait(what: str) -> str:
+        return tell("once", what, "", seconds=float(os.environ["RECEIVER_SECONDS"]))
+
+    class Slow:
+        def start(self, run: RunContext) -> object:
+            grant = require_approval(run, "gate", tool=wait, args={"what": str(run.id)}, title="Go on")
+            return run.complete(grant.perform(run))
+
+    Slow.__qualname__ = f"Slow {name}"
+    return workflow(name)(Slow)
+
+
+make_slow("slow", deadline=timedelta(minutes=5))
+make_slow("slow/impatient", deadline=timedelta(seconds=1))
+
+
+@tool(effect="read", name="crash/unkeyed")
+def unkeyed(what: str) -> str:
+    """A payment that its author declared repeatable."""
+    return tell("unkeyed", what, "")
+
+
+@workflow("crash/unkeyed")
+class Unkeyed:
+    def start(self, run: RunContext) -> object:
+        return run.complete(run.step("act", unkeyed, f"{run.id}-act"))
 
 
 for _kind in KINDS:

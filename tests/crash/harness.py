@@ -37,6 +37,11 @@ class Receiver:
         with urlopen(f"{self.url}/calls", timeout=10) as response:
             return [call for call in json.load(response) if call["what"] == what]
 
+    def performed(self, what: str) -> int:
+        """How often it did `what`: it does a call with a key once, as payment providers do, and any other each time."""
+        keys = [call["key"] for call in self.calls(what)]
+        return len({key for key in keys if key}) + keys.count("")
+
 
 class Forks:
     """Workers that are forked on request; see `tests.crash.forks`."""

@@ -1,6 +1,7 @@
 """The independent receiver: a process of its own that writes down every call before it answers.
 
-POST /calls {"effect", "what", "key"} → {"receipt"}; GET /calls → every call; GET /calls/WHAT → {"receipt"} or null.
+POST /calls {"effect", "what", "key", "seconds"?} → {"receipt"}, after so many seconds; GET /calls → every call;
+GET /calls/WHAT → {"receipt"} or null.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-CALLS: list[dict[str, str]] = []
+CALLS: list[dict[str, Any]] = []
 LOCK = threading.Lock()
 
 
@@ -20,6 +22,7 @@ class Receiver(BaseHTTPRequestHandler):
         call = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with LOCK:
             CALLS.append(call)
+        time.sleep(call.get("seconds", 0))
         self.answer({"receipt": f"receipt-{call['what']}"})
 
     def do_GET(self) -> None:

@@ -60,7 +60,7 @@ def test_killed_anywhere_in_a_batch_it_touches_no_record_twice(
 
 
 def test_a_killed_pool_child_loses_nothing(workers: WorkerFactory, agent: Agent) -> None:
-    """C12, celery#1628: the parent lives on and the message is gone; the run must not be."""
+    """C12, celery#1628, celery#3541: the parent lives on and the message is gone; the run must not be."""
     worker = workers.start(pool="prefork", concurrency=1)
     workers.start_sweeper()
     run = start_run(agent=agent, workflow="migration-agent", input={"records": RECORDS, "batch": BATCH})

@@ -18,7 +18,8 @@ SERVER = shutil.which("rabbitmq-server") or "/usr/sbin/rabbitmq-server"
 
 
 class RabbitMQ:
-    def __init__(self) -> None:
+    def __init__(self, *, consumer_timeout: int | None = None) -> None:
+        """`consumer_timeout`: seconds after which the channel of who acknowledges nothing is closed."""
         self.port = free_port()
         self._folder = Path(tempfile.mkdtemp(prefix="fermata-rabbit-"))
         self._folder.chmod(0o777)
@@ -33,6 +34,10 @@ class RabbitMQ:
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(self._folder / "plugins"),
             "RABBITMQ_CONFIG_FILE": str(self._folder / "none"),
         }
+        if consumer_timeout is not None:
+            self._env["RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS"] = (
+                f"-rabbit consumer_timeout {consumer_timeout * 1000} -rabbit channel_tick_interval 1000"
+            )
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
