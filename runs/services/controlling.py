@@ -12,7 +12,7 @@ from checkpoints.services import copy_for_fork
 from runs.bodies import input_place, outcome_place, seal, unseal
 from runs.dispatch import ring
 from runs.engine.tools import may_repeat
-from runs.engine.workflows import find_workflow
+from runs.engine.workflows import find_workflow, known_workflows
 from runs.errors import NotAcknowledged, RunNotFound, UnknownWorkflow, WrongState
 from runs.hooks import Cursor, hooks
 from runs.models import Run, RunHead, Step
@@ -131,7 +131,7 @@ def fork_run(*, run_id: UUID, seq: int, actor: str, acknowledged: bool, person: 
             raise RunNotFound(run_id)
         lock_run(cursor, run_id)
         if find_workflow(parent.head.workflow) is None:
-            raise UnknownWorkflow(parent.head.workflow, ())
+            raise UnknownWorkflow(parent.head.workflow, known_workflows())
         first = copy_for_fork(source_run=run_id, seq=seq, target_run=fork_id)
         fork = Run.objects.create(
             id=fork_id,

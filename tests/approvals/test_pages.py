@@ -14,7 +14,7 @@ from approvals.models import Approval, CardView, Vote
 from approvals.states import ApprovalStatus
 from runs.models import Agent, Membership, Team
 from tests.approvals.scenes import cast, events, in_group, opened, parked_run, policy
-from tests.support.api import as_agent
+from tests.support.api import as_agent, suspension
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -276,3 +276,24 @@ def test_high_risk_is_never_decided_in_bulk(agent: Agent, reviewer: User) -> Non
     client = browser(reviewer)
     assert "more like it" not in client.get(f"/approvals/{card.pk}/").content.decode()
     assert "Nothing to decide together" in client.get(f"/approvals/{card.pk}/alike/").content.decode()
+
+
+@pytest.mark.parametrize("end", ["cancel", "finish"])
+def test_a_run_that_ended_leaves_nothing_to_approve(agent: Agent, reviewer: User, end: str) -> None:
+    """C19, nimbalyst#1183: a finished session kept 26 approvable requests, and the badge counted them."""
+    caller, client = as_agent(agent), browser(reviewer)
+    run = caller.post("/suspensions", suspension()).json()["run"]["id"]
+    card = Approval.objects.get(run=run)
+    assert '<span class="count">1</span>' in client.get("/").content.decode()
+    if end == "finish":  # an agent can finish a run once its questions are answered
+        cast(card, reviewer)
+    assert caller.post(f"/runs/{run}/{end}", {"result": "done"} if end == "finish" else {}).status_code == 200
+
+    inbox = client.get("/").content.decode()
+    assert '<span class="count">0</span>' in inbox
+    assert f"row-{card.pk}" not in inbox
+    late = client.post(f"/approvals/{card.pk}/vote/", ballot(card))  # an old tab
+    assert late.status_code == 409
+    assert ("the run was cancelled" if end == "cancel" else "Already approved by reviewer") in late.content.decode()
+    spent = caller.post(f"/approvals/{card.pk}/consume")
+    assert (spent.status_code, spent.json()["code"]) == (409, "not_approved" if end == "cancel" else "void")

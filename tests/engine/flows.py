@@ -58,6 +58,8 @@ def mail(what: str) -> str:
 def pay(amount: str, *, idempotency_key: str) -> str:
     watch_transactions()
     CALLS[f"pay {amount}"] += 1
+    if SWITCH.get("pay") == "not performed":
+        raise NotPerformed("503")
     return f"paid {amount}"
 
 

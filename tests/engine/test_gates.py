@@ -6,19 +6,22 @@ from collections.abc import Callable
 from datetime import timedelta
 from uuid import UUID
 
+import pytest
 from django.db import connection, transaction
 
 from approvals.models import Approval, Grant
+from runs.errors import UnknownWorkflow
 from runs.models import Agent, RunHead
 from runs.services.answering import answer_gate
 from runs.services.controlling import fork_run
 from tests.engine.conftest import Driver
+from tests.engine.deploys import Deployment
 from tests.engine.flows import CALLS, SWITCH
 from tests.support.api import as_agent
 
 
 def test_an_approved_call_is_performed_once(driver: Driver) -> None:
-    # langgraph#7361, aegra#320: resuming is never a restart
+    # langgraph#7361, aegra#320: resuming is never a restart; prefect#9824: pausing is no failure
     run = driver.start("test/gate")
     head = driver.go_on(run)
     assert (head.status, head.reason, head.lease) == ("suspended", "approval", None)
@@ -88,7 +91,7 @@ def test_gates_one_after_the_other_in_a_phase_repeat_nothing(driver: Driver) -> 
 
 
 def test_mixed_decisions_are_matched_by_key(driver: Driver) -> None:
-    # C18, langgraph#6533, langchainjs#11125
+    # C18, langgraph#6533, langgraph#6626, langgraph#5952, langchainjs#11125
     run = driver.start("test/gate-group")
     driver.go_on(run)
     pending = driver.pending(run)
@@ -128,6 +131,32 @@ def test_a_grant_that_ran_out_unspent_asks_again(driver: Driver, move_clock: Cal
     driver.decide(driver.pending(run)["pay"])
     assert driver.go_on(run).status == "completed"
     assert CALLS["pay 1.00"] == 1
+
+
+def test_a_first_resume_that_meets_a_503_is_tried_again_under_the_same_approval(
+    driver: Driver, move_clock: Callable[[timedelta], None]
+) -> None:
+    # C12, agent-framework#8575: a failed approval-resume left the session unusable
+    run = driver.start("test/gate")
+    driver.go_on(run)
+    driver.decide(driver.pending(run)["pay"])
+    SWITCH["pay"] = "not performed"
+    head = driver.go_on(run)
+    assert (head.status, head.detail) == ("queued", "trying gate:pay again: 503")
+    assert driver.go_on(run).status == "queued"  # not before its time, which is a second away
+    SWITCH.clear()
+    move_clock(timedelta(seconds=1))
+    assert driver.go_on(run).status == "completed"
+    assert CALLS["pay 1.00"] == 2
+    assert Approval.objects.filter(run=run).count() == 1
+    assert Grant.objects.get(approval__run=run).status == "succeeded"
+
+
+def test_a_fork_whose_workflow_is_gone_is_told_which_there_are(driver: Driver, deployment: Deployment) -> None:
+    run = driver.start(deployment.workflow())
+    deployment.remove_workflow("test/deployed")
+    with pytest.raises(UnknownWorkflow, match=r"no workflow 'test/deployed' here; known: .*refund-agent"):
+        fork_run(run_id=run.id, seq=0, actor="person:1", acknowledged=True)
 
 
 def test_a_fork_of_a_posted_run_asks_its_questions_anew(driver: Driver, agent: Agent) -> None:

@@ -59,7 +59,7 @@ def test_the_same_key_with_other_arguments_is_blocked(driver: Driver) -> None:
 
 
 def test_a_swallowed_signal_is_honoured_all_the_same(driver: Driver) -> None:
-    # prefect#20388: no step starts after the suspend
+    # prefect#9824, prefect#20388: no step starts after the suspend
     run = driver.start("test/swallows")
     head = driver.go_on(run)
     assert (head.status, head.reason) == ("suspended", "event")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
 from runs.models import Run, RunHead
+from runs.services.sweeping import sweep
 from runs.states import RunStatus
 from tests.engine import flows
 from tests.engine.conftest import Driver
@@ -138,3 +140,28 @@ def test_the_list_filters_and_pages(driver: Driver, operator: Client, monkeypatc
     assert [run.pk for run in seen] == [run.pk for run in [completed_run, *reversed(runs)]]
     assert len(operator.get("/runs/?status=completed").context["rows"]) == 1
     assert len(operator.get(f"/runs/?q={runs[0].pk}").context["rows"]) == 1
+
+
+def test_a_wait_without_a_deadline_is_in_sight(
+    driver: Driver, operator: Client, reviewer: User, move_clock: Callable[[timedelta], None]
+) -> None:
+    """aws-samples document processing#755: what waited for ever was nowhere to be seen.
+
+    A question without a deadline stands in the inbox with its age; a wait for an event among the suspended runs.
+    """
+    asking, waiting = driver.start("test/gate"), driver.start("test/branches")
+    assert (driver.go_on(asking).reason, driver.go_on(waiting).reason) == ("approval", "event")
+    approval = driver.pending(asking)["pay"]
+    assert approval.expires_at is None
+    move_clock(timedelta(days=400))
+    sweep()
+
+    inbox = page(browser(reviewer), "/")
+    assert f"row-{approval.pk}" in inbox
+    assert '<span class="row-due">asked ' in inbox
+    assert "no deadline" in page(browser(reviewer), f"/approvals/{approval.pk}/")
+    listed = {run.pk for run, _ in operator.get("/runs/?status=suspended").context["rows"]}
+    assert listed == {asking.pk, waiting.pk}
+    shown = page(operator, f"/runs/{waiting.pk}/")
+    assert "Waits for something that the outside must tell it." in shown
+    assert "waits at go" in shown

@@ -127,6 +127,25 @@ def test_a_result_that_is_too_large_is_known_too(driver: Driver, monkeypatch: py
     assert CALLS["made"] == 1
 
 
+def test_an_argument_that_is_too_large_to_be_saved_fails_once(driver: Driver, settings: Any) -> None:
+    """pydantic-ai#7164: an oversized tool argument was tried again for ever."""
+    settings.FERMATA_SNAPSHOT_LIMIT = 1_000
+    made = make_tool("once", lambda: "done", gated=True)
+
+    def phase(self: Any, run: RunContext) -> object:
+        run.state["what"] = uuid4().hex * 100
+        return run.complete(require_approval(run, "ask", tool=made, args={"what": "x"}, title="Do").perform(run))
+
+    run = start(driver, phase)
+    head = driver.go_on(run)
+    assert (head.status, head.failures, head.crashes) == ("failed", 0, 0)
+    run.refresh_from_db()
+    assert "1000" in run.error
+    assert driver.go_on(run).epoch == head.epoch == 1  # nobody tries it again by themselves
+    assert driver.pending(run) == {}
+    assert CALLS["made"] == 0
+
+
 def test_what_a_probe_answers_can_be_unsaveable_too(driver: Driver) -> None:
     made = make_tool(
         "probe",

@@ -16,9 +16,10 @@ from checkpoints import codec
 from checkpoints.store import load, prepare
 from runs.bodies import opened, outcome_place
 from runs.engine.connection import engine_connection
-from runs.engine.executor import execute
+from runs.engine.executor import _claim, execute
 from runs.engine.finishing import Ending, finish
 from runs.engine.gates import Draft, Gates, Question
+from runs.engine.heartbeat import EXTEND
 from runs.engine.ownership import Ownership
 from runs.engine.riders import ReadOutcome
 from runs.engine.signals import LostRun
@@ -222,6 +223,39 @@ def test_a_second_claim_of_the_same_message_claims_nothing(transactional_db: Non
     assert execute(own.run_id, worker="another") is False
     assert execute(uuid4(), worker="another") is False
     assert everything() == before
+
+
+def test_a_draining_worker_of_the_same_name_neither_takes_the_run_again_nor_strands_it(
+    transactional_db: None, agent: Agent
+) -> None:
+    """dbos-transact-py#804: a deploy replaces `pod-0` by `pod-0`, and the old one is still on its way out."""
+    run = start_run(agent=agent, workflow="test/steps", input=None)
+    claim = _claim(engine_connection(), run.id, "pod-0:1")
+    assert claim is not None
+    old = Ownership(connection=engine_connection(), run_id=run.id, epoch=claim.epoch, head_seq=0, build="test")
+    RunHead.objects.filter(run=run).update(draining=True)  # as its heartbeat said, before it fell silent
+    end_lease(old)
+    assert sweep().taken_back == 1
+    new = _claim(engine_connection(), run.id, "pod-0:1")
+    assert new is not None
+    before = everything()
+
+    with connection.cursor() as cursor:
+        cursor.execute(EXTEND, (timedelta(minutes=5), True, run.id, old.epoch))
+    for hand_back in (lambda: old.leave(status="queued"), lambda: finish(old, Ending.failed("Stale", "stale", ""))):
+        with pytest.raises(LostRun):
+            hand_back()
+    assert execute(run.id, worker="pod-0:1") is False
+    assert sweep().taken_back == 0
+    after = everything()
+    del before["runs_build"], after["runs_build"]  # the sweeper says that it lives
+    assert after == before
+    head = RunHead.objects.get(run=run)
+    assert (head.epoch, head.draining, head.crashes) == (2, False, 0)
+
+    Ownership(connection=engine_connection(), run_id=run.id, epoch=2, head_seq=0, build="test").leave(status="queued")
+    assert execute(run.id, worker="pod-0:1")
+    assert RunHead.objects.get(run=run).status == "completed"
 
 
 def test_a_finished_run_stays_finished(transactional_db: None, agent: Agent) -> None:

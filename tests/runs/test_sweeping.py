@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from runs.models import Agent, Run, RunHead
+from runs.models import Agent, Build, Run, RunHead, ServiceBeat
 from runs.services import sweeping
 from runs.services.controlling import cancel_run
 from runs.services.starting import start_run
@@ -123,6 +123,54 @@ def test_two_sweepers_at_once_move_a_run_once(run: Run, rung: list[UUID]) -> Non
         thread.join()
     assert sum(moved) == 1
     assert RunHead.objects.get(run=run).crashes == 1
+
+
+def test_a_sweeper_that_dies_half_way_strands_nothing(
+    agent: Agent, transactional_db: None, monkeypatch: pytest.MonkeyPatch, move_clock: Callable[[timedelta], None]
+) -> None:
+    """procrastinate#1408: it dies after the second of five doorbells, all of which it had noted as rung; and again
+    after it took a run back."""
+    queued = [start_run(agent=agent, workflow="test/steps", input=None) for _ in range(4)]
+    abandoned = start_run(agent=agent, workflow="test/steps", input=None)
+    put(abandoned, status="running", epoch=1, lease="2000-01-01T00:00:00Z")
+    heard: list[UUID] = []
+
+    def die_at_the_third(run_id: UUID) -> bool:
+        heard.append(run_id)
+        if len(heard) == 3:
+            raise SystemExit
+        return True
+
+    monkeypatch.setattr(sweeping, "ring_now", die_at_the_third)
+    move_clock(timedelta(seconds=10))
+    for _ in range(2):
+        with pytest.raises(SystemExit):
+            sweep()
+        heard.clear()
+        move_clock(timedelta(seconds=10))
+    monkeypatch.setattr(sweeping, "ring_now", lambda run_id: heard.append(run_id) or True)
+    for _ in range(3):
+        sweep()
+        move_clock(timedelta(seconds=10))
+    assert {run.id for run in queued} <= set(heard)
+    assert abandoned.id in heard
+    head = RunHead.objects.get(run=abandoned)
+    assert (head.status, head.crashes) == ("queued", 1)
+
+
+def test_a_run_is_found_although_nothing_is_known_of_its_worker(
+    run: Run, rung: list[UUID], transactional_db: None
+) -> None:
+    """procrastinate#1518: jobs of a worker whose record was gone stayed "doing" for ever.
+
+    Worker, beats and builds are for people to read: only the lease says that a run has an owner.
+    """
+    put(run, status="running", epoch=1, lease="2000-01-01T00:00:00Z", worker="")
+    Build.objects.all().delete()
+    ServiceBeat.objects.all().delete()
+    assert sweep().taken_back == 1
+    assert RunHead.objects.get(run=run).status == "queued"
+    assert rung == [run.id]
 
 
 def test_a_due_timer_wakes_its_run_once(run: Run, rung: list[UUID], move_clock: Callable[[timedelta], None]) -> None:
