@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from approvals.audit.anchoring import anchor_due
 from approvals.audit.sealing import seal_due
 from approvals.audit.views_log import record_days
 from approvals.services import noticing, policymaking, sweeping
@@ -18,6 +19,12 @@ def seal() -> None:
     """Every ten seconds."""
     record_days()
     seal_due()
+
+
+@shared_task(name="approvals.tasks.anchor")
+def anchor() -> None:
+    """Every ten seconds, where an anchor elsewhere is set up."""
+    anchor_due()
 
 
 @shared_task(name="approvals.tasks.notify")

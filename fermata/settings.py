@@ -12,6 +12,7 @@ from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, validate
 
+from approvals.audit.receivers import Syslog, Webhook
 from checkpoints.keys import parse_keys
 from fermata.embedded.instance import current_instance
 from fermata.embedded.urls import broker_url, database_url, secret_key
@@ -346,6 +347,19 @@ FERMATA_AUDIT_RETIRED_KEYS: list[str] = env.list("FERMATA_AUDIT_RETIRED_KEYS", [
 # An anchor belongs to one database; only the embedded one is sure to be the one that was here before.
 _own_database = not env.str("DATABASE_URL", "")
 FERMATA_AUDIT_ANCHOR = env.str("FERMATA_AUDIT_ANCHOR", str(current_instance().audit_anchor) if _own_database else "")
+# Anchors elsewhere are sent every seal: a syslog server (/dev/log, udp://host:port, tcp://host:port), an https address.
+FERMATA_AUDIT_ANCHOR_SYSLOG = env.str("FERMATA_AUDIT_ANCHOR_SYSLOG", "")
+FERMATA_AUDIT_ANCHOR_WEBHOOK = env.str("FERMATA_AUDIT_ANCHOR_WEBHOOK", "")
+if FERMATA_AUDIT_ANCHOR_SYSLOG:
+    Syslog.from_setting("FERMATA_AUDIT_ANCHOR_SYSLOG", FERMATA_AUDIT_ANCHOR_SYSLOG)
+if FERMATA_AUDIT_ANCHOR_WEBHOOK:
+    Webhook.from_setting("FERMATA_AUDIT_ANCHOR_WEBHOOK", FERMATA_AUDIT_ANCHOR_WEBHOOK)
+if FERMATA_AUDIT_ANCHOR_SYSLOG or FERMATA_AUDIT_ANCHOR_WEBHOOK:
+    CELERY_BEAT_SCHEDULE["anchor the audit trail"] = {
+        "task": "approvals.tasks.anchor",
+        "schedule": 10.0,
+        "options": {"expires": 20},
+    }
 
 # --- examples --------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from django.conf import settings
 
 LINE = re.compile(r"([0-9]{1,19}) ([0-9a-f]{64})\n")
+LOGGED = re.compile(r" seal no=([0-9]{1,19}) digest=([0-9a-f]{64})\s")  # as `receivers.syslog_line` has it
 TAIL_BYTES = 1024  # holds the last line with room to spare
 
 
@@ -50,6 +51,14 @@ def read(path: Path) -> Iterator[Anchored]:
             yield from _parse(line)
 
 
+def read_copy(path: Path) -> Iterator[Anchored]:
+    """Every seal that a copy of an anchor has, by number: a file like the anchor, or a log with other lines in it too.
+    Raises OSError."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        found = {seal for line in file for seal in (*_parse(line), *_logged(line))}
+    return iter(sorted(found, key=lambda seal: (seal.no, seal.digest)))
+
+
 def newest(path: Path) -> Anchored | None:
     """The last whole line, without reading the rest."""
     try:
@@ -61,6 +70,11 @@ def newest(path: Path) -> Anchored | None:
 
 def _parse(line: str) -> Iterator[Anchored]:
     if found := LINE.fullmatch(line):
+        yield Anchored(int(found[1]), bytes.fromhex(found[2]))
+
+
+def _logged(line: str) -> Iterator[Anchored]:
+    if found := LOGGED.search(line):
         yield Anchored(int(found[1]), bytes.fromhex(found[2]))
 
 

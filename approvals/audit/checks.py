@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from approvals.audit.events import EventType
-from approvals.audit.hashing import NO_HASH, Seal, body_commit, event_hash, merkle_root, root_by_path
+from approvals.audit.hashing import NO_HASH, Seal, SignedSeal, body_commit, event_hash, merkle_root, root_by_path
 from approvals.audit.keys import is_signed
-from approvals.audit.records import Record, SignedSeal
+from approvals.audit.records import Record
 
 KEPT = 1000  # findings are all counted; this many are kept
 

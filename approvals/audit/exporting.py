@@ -12,11 +12,11 @@ from django.db.models import QuerySet
 
 from approvals.audit import jsonl
 from approvals.audit.events import EventType, append
-from approvals.audit.hashing import merkle_levels, merkle_path
+from approvals.audit.hashing import SignedSeal, merkle_levels, merkle_path
 from approvals.audit.jsonl import End, Header
 from approvals.audit.keys import public_bytes, signing_key
 from approvals.audit.queries import Filters, narrowed
-from approvals.audit.records import Record, SignedSeal, leaf_hashes, one_moment, records, utc, with_seals
+from approvals.audit.records import Record, leaf_hashes, one_moment, records, utc, with_seals
 from approvals.audit.sealing import seal_due
 from approvals.audit.spreadsheet import write_csv
 from approvals.models import AuditEvent

@@ -48,6 +48,12 @@ class Seal:
         return sha256(self.message()).digest()
 
 
+@dataclass(frozen=True, slots=True)
+class SignedSeal:
+    seal: Seal
+    signature: bytes
+
+
 def body_commit(salt: bytes, body: str) -> bytes:
     return sha256(salt + body.encode()).digest()
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from approvals.audit.hashing import Link, Seal
-from approvals.audit.records import Content, Record, SignedSeal, exact, parse_utc, utc
+from approvals.audit.hashing import Link, Seal, SignedSeal
+from approvals.audit.records import Content, Record, exact, parse_utc, utc
 from runs import strictjson
 
 VERSION = 1

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
-from approvals.audit.hashing import Link, Seal
+from approvals.audit.hashing import Link, Seal, SignedSeal
 from approvals.audit.sealing import as_seal
 from approvals.models import AuditEvent, AuditSeal
 from runs.strictjson import Number
@@ -38,12 +38,6 @@ class Record:
     hash: bytes
     content: Content | None
     path: tuple[bytes, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SignedSeal:
-    seal: Seal
-    signature: bytes
 
 
 COLUMNS = (

@@ -64,7 +64,7 @@ def _seal_batch() -> int:
         if path := anchors.anchor_path():
             _anchor(path, trusted)
         newest = AuditSeal.objects.order_by("no").last()
-        before = _checked(newest, trusted) if newest else None
+        before = checked(newest, trusted) if newest else None
         last = before.last if before else 0
         cursor.execute(NUMBER, {"batch": BATCH, "last": last})
         hashes = [bytes(row[0]) for row in cursor.fetchall()]
@@ -104,7 +104,7 @@ def _anchor(path: Path, trusted: frozenset[bytes]) -> None:
         if not row or as_seal(row).digest() != known.digest:
             raise TrailRewritten(known.no, f"is not the one that was anchored in {path}")
     missing = AuditSeal.objects.filter(no__gt=known.no if known else 0).order_by("no")
-    digests = [Anchored(row.no, _checked(row, trusted).digest()) for row in missing.iterator()]
+    digests = [Anchored(row.no, checked(row, trusted).digest()) for row in missing.iterator()]
     if digests:
         anchors.write(path, digests)
 
@@ -122,7 +122,8 @@ def as_seal(row: AuditSeal) -> Seal:
     )
 
 
-def _checked(row: AuditSeal, trusted: frozenset[bytes]) -> Seal:
+def checked(row: AuditSeal, trusted: frozenset[bytes]) -> Seal:
+    """The stored seal, if one of the `trusted` keys signed it. Raises `TrailRewritten`."""
     seal = as_seal(row)
     if seal.key not in trusted or not is_signed(seal.message(), bytes(row.signature), seal.key):
         raise TrailRewritten(row.no, "is not signed by this deployment's key")

@@ -1,16 +1,18 @@
 """Checking the trail: in the database, or in an exported file with nothing else at hand."""
 
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 from django.db import connection
 
 from approvals.audit import anchors, jsonl
+from approvals.audit.anchors import Anchored
 from approvals.audit.checks import ChosenEvents, Report, WholeTrail
-from approvals.audit.hashing import Seal
+from approvals.audit.hashing import Seal, SignedSeal
 from approvals.audit.jsonl import End, Header, NotALine
 from approvals.audit.keys import is_signed
-from approvals.audit.records import Record, SignedSeal, one_moment, records, with_seals
+from approvals.audit.records import Record, one_moment, records, with_seals
 from approvals.models import AuditEvent
 
 # Every table of the trail, and how many ENABLE ALWAYS triggers guard it.
@@ -23,17 +25,21 @@ GUARDS = {
 }
 
 
-def verify_database(trusted: frozenset[bytes]) -> Report:
-    """Check every event, seal and anchor. `trusted`: the public keys whose seals count."""
+def verify_database(trusted: frozenset[bytes], copies: Sequence[Path] = ()) -> Report:
+    """Check every event and seal, against the anchor and `copies` of anchors. `trusted`: the public keys whose seals
+    count. Raises OSError for a copy that cannot be read."""
     report = Report()
     trail = WholeTrail(trusted, report)
     with one_moment():
         _check_guards(report)
-        anchored = _Anchors(report)
+        path = anchors.anchor_path()
+        read = [anchors.read(path) if path else iter(()), *map(anchors.read_copy, copies)]
+        anchored = [_Anchors(report, lines) for lines in read]
         for entry in with_seals(records(AuditEvent.objects.filter(leaf__no__isnull=False).order_by("leaf__no"))):
             if isinstance(entry, SignedSeal):
                 trail.take_seal(entry)
-                anchored.take(entry.seal)
+                for anchor in anchored:
+                    anchor.take(entry.seal)
             else:
                 trail.take_event(entry)
         for record in records(AuditEvent.objects.filter(leaf__isnull=False, leaf__no__isnull=True).order_by("id")):
@@ -41,7 +47,8 @@ def verify_database(trusted: frozenset[bytes]) -> Report:
         for record in records(AuditEvent.objects.filter(leaf__isnull=True).order_by("id")):
             report.add("added", f"{record.link.chain} {record.link.n}", "it never went through the trail's own door")
         trail.finish()
-        anchored.finish()
+        for anchor in anchored:
+            anchor.finish()
     return report
 
 
@@ -131,10 +138,9 @@ def _check_guards(report: Report) -> None:
 class _Anchors:
     """Compares the seals, given in order, with the anchor's lines: each must still be there as it was."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, lines: Iterator[Anchored]) -> None:
         self.report = report
-        path = anchors.anchor_path()
-        self.lines = anchors.read(path) if path else iter(())
+        self.lines = lines
         self.line = next(self.lines, None)
 
     def take(self, seal: Seal) -> None:

@@ -1,5 +1,5 @@
 from approvals.models.approvals import Approval, CardView, Decision, Revision, Vote
-from approvals.models.audit import AuditBody, AuditErasure, AuditEvent, AuditLeaf, AuditSeal
+from approvals.models.audit import AuditAnchored, AuditBody, AuditErasure, AuditEvent, AuditLeaf, AuditSeal
 from approvals.models.automatic import AutomaticRule, AutomaticStop, AutomaticUse
 from approvals.models.changes import ChangeKind, ChangeOutcome, RuleChange
 from approvals.models.grants import Grant
@@ -9,6 +9,7 @@ from approvals.models.policies import Policy, PolicyVersion
 
 __all__ = [
     "Approval",
+    "AuditAnchored",
     "AuditBody",
     "AuditErasure",
     "AuditEvent",

@@ -130,3 +130,17 @@ class AuditSeal(models.Model):
 
     def __str__(self) -> str:
         return f"seal {self.no}: {self.first} to {self.last}"
+
+
+class AuditAnchored(models.Model):
+    """Up to which seal an anchor elsewhere has been sent. A mark for the sender, and no proof of anything."""
+
+    kind = models.CharField(max_length=8, primary_key=True)
+    no = models.PositiveBigIntegerField(default=0)
+    at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "approvals_audit_anchored"
+
+    def __str__(self) -> str:
+        return f"{self.kind}: up to seal {self.no}"

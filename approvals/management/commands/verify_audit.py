@@ -26,11 +26,21 @@ class Command(BaseCommand):
             help="Another signer to trust, besides this deployment's own key; again for more.",
         )
 
+        parser.add_argument(
+            "--anchor",
+            action="append",
+            default=[],
+            type=Path,
+            dest="copies",
+            metavar="FILE",
+            help="A copy of an anchor that was kept elsewhere, or a syslog file; again for more.",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         file: Path | None = options["file"]
         try:
             trusted = trusted_keys() | {public_key(text) for text in options["keys"]}
-            report = verify_file(file, trusted) if file else verify_database(trusted)
+            report = verify_file(file, trusted) if file else verify_database(trusted, options["copies"])
         except (KeyProblem, OSError) as error:
             raise CommandError(str(error)) from error
         for key in sorted(trusted):
