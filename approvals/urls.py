@@ -2,11 +2,12 @@
 
 from django.urls import path
 
-from approvals.views import alike, cards, delegations, rules
+from approvals.views import alike, cards, delegations, rules, unperformed
 
 urlpatterns = [
     path("", cards.inbox, name="inbox"),
     path("inbox/news/", cards.inbox_news, name="inbox-news"),
+    path("approvals/unperformed/", unperformed.unperformed_page, name="unperformed"),
     path("approvals/<uuid:approval_id>/", cards.approval_page, name="approval"),
     path("approvals/<uuid:approval_id>/row/", cards.approval_row, name="approval-row"),
     path("approvals/<uuid:approval_id>/progress/", cards.approval_progress, name="approval-progress"),

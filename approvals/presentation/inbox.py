@@ -14,6 +14,7 @@ from approvals.presentation.oddities import texts_of
 from approvals.queries.queue import COUNTED, choices, count, matching, page
 from approvals.queries.standing import standing_of
 from approvals.queries.tabs import Tab, in_tab
+from approvals.queries.unperformed import unperformed
 from approvals.states import Risk
 from runs.clock import database_now
 from runs.presentation.text import escaped, warnings
@@ -80,6 +81,7 @@ def read_inbox(address: QueryDict, person: Person, *, beside: Approval | None = 
         "filters": filters,
         "filter_choices": _choices(filters, *choices(standing)),
         "is_filtered": bool(filters.chosen),
+        "unperformed": count(unperformed(person)) if tab in {Tab.ATTENTION, Tab.HISTORY} else 0,
         "next_query": filters.query(tab, after=place) if place else "",
         "since": database_now().isoformat(),
         "news": count(cards.filter(created_at__gt=since)) if since else 0,

@@ -127,6 +127,7 @@ def nothing(scene: Scene) -> None:
 BEFORE: dict[str, Callable[[Scene], None]] = {
     "undo a vote": held,
     "revoke a grant": granted,
+    "see what is not yet performed": granted,
     "spend a grant": granted,
     "report an outcome": spent,
     "answer a call in doubt": doubted,
@@ -183,6 +184,7 @@ def shown(what: str, scene: Scene) -> str:
     return {
         "find a run": run,
         "find an approval": approval,
+        "see what is not yet performed": approval,
         "hear of a run": run,
         "hear of an approval": approval,
         "read a run's timeline": "/checkpoints/0/",
