@@ -37,7 +37,12 @@ class RunIdentity(Strict):
 
 
 class PostedSnapshotShape(Strict):
-    schema = serializers.RegexField(_SCHEMA.pattern + r"\Z", help_text="NAME/NUMBER, of the agent's own format.")
+    schema = serializers.RegexField(
+        "^" + _SCHEMA.pattern + r"\Z",
+        trim_whitespace=False,
+        error_messages={"invalid": 'Write NAME/NUMBER, such as "refund-agent/1": a name of letters, digits and _.:-'},
+        help_text="NAME/NUMBER, of the agent's own format.",
+    )
     state = Object(default=dict)
     history = Array(default=list)
     position = Anything(default=None, allow_null=True)

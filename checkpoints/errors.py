@@ -31,12 +31,13 @@ class HoldsCredential(Unencodable):
 
 
 class SnapshotTooLarge(CheckpointError):
-    """A snapshot, `size` bytes before compression, is over `limit` bytes."""
+    """A snapshot, or what goes by `path`, has `size` bytes before compression: more than `limit`."""
 
-    def __init__(self, size: int, limit: int) -> None:
-        super().__init__(f"the snapshot holds {size} bytes; the limit is {limit}")
+    def __init__(self, size: int, limit: int, path: str = "snapshot") -> None:
+        super().__init__(f"the {path} holds {size} bytes; the limit is {limit}")
         self.size = size
         self.limit = limit
+        self.path = path
 
 
 class NotFound(CheckpointError):

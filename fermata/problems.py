@@ -160,6 +160,8 @@ def _findings(error: Exception) -> Iterator[dict[str, str]]:
     elif isinstance(error, approvals.VoteInvalid | approvals.PolicyInvalid):
         for field, message in error.errors:
             yield {"pointer": f"#/{field}", "detail": _sentence(message), "code": "invalid"}
+    elif isinstance(error, checkpoints.SnapshotTooLarge):
+        yield {"pointer": f"#{pointer(error.path)}", "detail": _sentence(str(error)), "code": "too_large"}
     elif isinstance(error, runs.InvalidInput | checkpoints.Unencodable):
         yield {"pointer": f"#{pointer(error.path)}", "detail": _sentence(error.reason), "code": "invalid"}
 

@@ -24,6 +24,7 @@ from checkpoints.codec.secrecy import (
     packed_to_save,
     redact,
 )
+from checkpoints.errors import SnapshotTooLarge
 
 __all__ = [
     "MAX_BYTES",
@@ -44,9 +45,15 @@ __all__ = [
 ]
 
 
-def encode(value: object, path: str = "state") -> bytes:
-    """`value` as bytes; `path` is its name in errors. Raises Unencodable, HoldsCredential."""
-    return framed(packed_to_save(Walk(), value, root(path)))
+def encode(value: object, path: str = "state", *, limit: int | None = None) -> bytes:
+    """`value` as bytes; `path` is its name in errors. Raises Unencodable, HoldsCredential.
+
+    With a `limit` on its bytes before compression also SnapshotTooLarge.
+    """
+    data = packed_to_save(Walk(), value, root(path))
+    if limit is not None and len(data) > limit:
+        raise SnapshotTooLarge(len(data), limit, path)
+    return framed(data)
 
 
 def decode(body: bytes, *, what: str = "value", max_bytes: int = MAX_BYTES) -> Any:

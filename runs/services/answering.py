@@ -14,7 +14,7 @@ from runs.errors import EventConflict, WrongState
 from runs.hooks import Cursor
 from runs.services.announcing import RUN_READY, announce
 from runs.services.locking import LockedRun, lock_run
-from runs.services.posted import refusing
+from runs.services.posted import encoded
 from runs.states import FINISHED, OUTSIDE, GateKind, ResumeMode, RunStatus, StepState, SuspendReason
 
 ANSWER = """
@@ -74,11 +74,10 @@ def wake(cursor: Cursor, run: LockedRun) -> None:
 def record_event(*, run_id: UUID, name: str, payload: Any) -> bool:
     """Tell a run that something happened outside, before or after it waits for it. Once per name.
 
-    False: the same was told before. Raises RunNotFound, InvalidInput, WrongState (the run is over), EventConflict (told
-    otherwise).
+    False: the same was told before. Raises RunNotFound, InvalidInput, SnapshotTooLarge, WrongState (the run is over),
+    EventConflict (told otherwise).
     """
-    with refusing():
-        body = seal(codec.encode(payload, path="payload"), event_place(run_id, name))
+    body = seal(encoded(payload, "payload"), event_place(run_id, name))
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         run = lock_run(cursor, run_id)
         if run.status in FINISHED:

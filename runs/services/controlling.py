@@ -122,14 +122,16 @@ def fork_run(*, run_id: UUID, seq: int, actor: str, acknowledged: bool, person: 
 
     Works inside the caller's transaction, if there is one.
     Raises RunNotFound; `checkpoints.errors.NotFound`; NotAcknowledged with the parent's effects after that checkpoint;
-    UnknownWorkflow; Unreadable.
+    WrongState where the code lives elsewhere; UnknownWorkflow; Unreadable.
     """
     fork_id = uuid4()
     with transaction.atomic(), connection.cursor() as cursor:
         parent = Run.objects.filter(id=run_id).select_related("head").first()
         if parent is None:
             raise RunNotFound(run_id)
-        lock_run(cursor, run_id)
+        status = lock_run(cursor, run_id).status
+        if parent.resume_mode in OUTSIDE:
+            raise WrongState(run_id, status, "forked here: its code lives elsewhere")
         if find_workflow(parent.head.workflow) is None:
             raise UnknownWorkflow(parent.head.workflow, known_workflows())
         first = copy_for_fork(source_run=run_id, seq=seq, target_run=fork_id)

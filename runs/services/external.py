@@ -13,13 +13,12 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from checkpoints import codec
 from runs.bodies import result_place, seal
 from runs.engine.wording import storable
 from runs.errors import RunError, WrongState
 from runs.hooks import Cursor, hooks
 from runs.services.locking import LockedRun, lock_run
-from runs.services.posted import refusing
+from runs.services.posted import encoded
 from runs.states import OUTSIDE, RunStatus
 
 CLAIM_LASTS = timedelta(minutes=15)
@@ -87,12 +86,10 @@ def finish_external(
 ) -> bool:
     """Say how the run ended: completed with `result` (JSON), or failed with `error`. False: it was said before.
 
-    What is still open for it is closed. Raises RunNotFound, InvalidInput, WrongState, ClaimedElsewhere.
+    What is still open for it is closed. Raises RunNotFound, InvalidInput, SnapshotTooLarge, WrongState,
+    ClaimedElsewhere.
     """
-    with refusing():
-        body = codec.encode(result, path="result") if error is None else None
-    if body is not None:
-        body = seal(body, result_place(run_id))
+    body = seal(encoded(result, "result"), result_place(run_id)) if error is None else None
     status = RunStatus.COMPLETED if error is None else RunStatus.FAILED
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         run = lock_run(cursor, run_id)

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+from django.conf import settings
+
 from checkpoints import codec
 from checkpoints.errors import HoldsCredential, Unencodable
 from runs.errors import CredentialPosted, InvalidInput
@@ -15,6 +17,12 @@ Clean: TypeAlias = "Callable[[Any], Any]"
 def cleaner(agent: Agent) -> Clean:
     """What is done to everything that this agent posts before it is saved."""
     return codec.redact if agent.on_credentials == OnCredentials.REDACT else _as_posted
+
+
+def encoded(value: Any, path: str) -> bytes:
+    """What was posted as `path`, to be saved. Raises CredentialPosted, InvalidInput, SnapshotTooLarge."""
+    with refusing():
+        return codec.encode(value, path=path, limit=settings.FERMATA_SNAPSHOT_LIMIT)
 
 
 @contextmanager

@@ -32,7 +32,7 @@ from runs.hooks import Cursor, hooks
 from runs.models import Agent, AgentKey, Run, RunHead, Webhook
 from runs.services.answering import wake_if_answered
 from runs.services.locking import lock_run
-from runs.services.posted import Clean, cleaner, refusing
+from runs.services.posted import Clean, cleaner, encoded, refusing
 from runs.states import OUTSIDE, GateKind, ResumeMode, RunKind, RunStatus, SuspendReason
 
 OPEN_GATE = """
@@ -79,12 +79,12 @@ def start_run(
 ) -> Run:
     """Accept a hosted run: its first checkpoint and its place in the queue commit together.
 
-    Works inside the caller's transaction, if there is one. Raises UnknownWorkflow, InvalidInput.
+    Works inside the caller's transaction, if there is one. Raises UnknownWorkflow, InvalidInput, SnapshotTooLarge.
     """
     flow = _workflow(workflow)
     if "start" not in flow.phases:
         raise UnknownPhase(workflow, "start", tuple(sorted(flow.entries)))
-    body = _encoded(cleaner(agent)(input), "input")
+    body = encoded(cleaner(agent)(input), "input")
     run_id = uuid4()
     with transaction.atomic():
         run = Run.objects.create(
@@ -199,11 +199,6 @@ def _workflow(name: str) -> Workflow:
 def _check_webhook(agent: Agent) -> None:
     if not Webhook.objects.filter(agent=agent, verified_at__isnull=False).exists():
         raise InvalidInput("resume.mode", "this agent has no verified webhook: `manage.py webhook` registers one")
-
-
-def _encoded(value: Any, path: str) -> bytes:
-    with refusing():
-        return codec.encode(value, path=path)
 
 
 def _first_checkpoint(run_id: UUID, flow: Workflow) -> Prepared:

@@ -87,6 +87,7 @@ def failed(scene: Scene) -> None:
 
 def forkable(scene: Scene) -> None:
     RunHead.objects.filter(run=scene.run).update(workflow="refund-agent")
+    Run.objects.filter(pk=scene.run.pk).update(resume_mode=ResumeMode.WORKFLOW)
 
 
 def queued(scene: Scene) -> None:

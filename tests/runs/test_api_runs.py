@@ -210,6 +210,13 @@ def test_a_fork_is_made_once_for_a_key(caller: Caller, person: Callable[..., Use
     assert pointers(caller.post(f"/runs/{run}/fork", {"checkpoint": True})) == {"#/checkpoint"}
 
 
+def test_a_run_whose_code_lives_elsewhere_is_not_forked_here(caller: Caller) -> None:
+    run_id = caller.post("/suspensions", suspension()).json()["run"]["id"]
+    response = caller.post(f"/runs/{run_id}/fork", {"checkpoint": 0})
+    assert (response.status_code, response.json()["code"]) == (409, "wrong_state")
+    assert "its code lives elsewhere" in response.json()["detail"]
+
+
 def test_an_event_is_told_once(caller: Caller) -> None:
     run = caller.post("/runs", START).json()["id"]
     for _ in range(2):

@@ -20,7 +20,7 @@ from runs.authoring import RunContext, entry, tool, workflow
 from runs.engine.executor import execute
 from runs.models import Agent, Run
 from tests.engine.deploys import deployment
-from tests.support.api import as_agent, in_browser, suspension
+from tests.support.api import as_agent, in_browser, pointers, suspension
 
 __all__ = ["deployment"]
 
@@ -81,7 +81,29 @@ def test_more_than_the_limit_is_refused_with_the_figure(agent: Agent, settings: 
     assert problem["limit"] == settings.FERMATA_SNAPSHOT_LIMIT == 16 * MEGABYTE
     assert 16 * MEGABYTE < problem["size"] < 18 * MEGABYTE
     assert str(problem["size"]) in problem["detail"]
+    assert pointers(response) == {"#/snapshot"}
     assert not Run.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("deployment")
+def test_whatever_else_is_posted_has_the_same_limit(agent: Agent, reviewer: User, settings: Any) -> None:
+    settings.FERMATA_SNAPSHOT_LIMIT = 10_000
+    calls, more = as_agent(agent), {"text": "x" * 10_000}
+    asleep, awake = (calls.post("/suspensions", suspension()).json() for _ in range(2))
+    approval = Approval.objects.get(run=awake["run"]["id"])
+    vote(approval_id=approval.pk, voter=reviewer, verdict="approve", review=approval.review)
+    for path, field, body in (
+        ("/runs", "input", {"workflow": "test/steps", "input": more}),
+        (f"/runs/{asleep['run']['id']}/events/paid", "payload", {"payload": more}),
+        (f"/runs/{awake['run']['id']}/finish", "result", {"result": more}),
+    ):
+        response = calls.post(path, body)
+        problem = response.json()
+        assert (response.status_code, problem["code"], problem["limit"]) == (413, "snapshot_too_large", 10_000)
+        assert problem["detail"] == f"The {field} holds {problem['size']} bytes; the limit is 10000."
+        assert pointers(response) == {f"#/{field}"}
+    assert Run.objects.count() == 2
 
 
 @pytest.mark.django_db
