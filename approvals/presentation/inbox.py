@@ -14,13 +14,16 @@ from approvals.presentation.oddities import texts_of
 from approvals.queries.queue import COUNTED, choices, count, matching, page
 from approvals.queries.standing import standing_of
 from approvals.queries.tabs import Tab, in_tab
+from approvals.queries.trouble import silent
 from approvals.queries.unperformed import unperformed
 from approvals.states import Risk
 from runs.clock import database_now
+from runs.presentation.status import status_line
 from runs.presentation.text import escaped, warnings
 from runs.principals import Person
 
 PAGE = 40
+SILENT = 20  # runs that asked nothing, above the cards; the runs' page lists them all
 EMPTY = {
     Tab.MINE: ("Nothing waits for you", "Cards that you claim, and those that ask for you by name, stand here."),
     Tab.UNCLAIMED: ("All quiet", "Nothing waits for a decision. New cards appear here by themselves."),
@@ -67,6 +70,8 @@ def read_inbox(address: QueryDict, person: Person, *, beside: Approval | None = 
     counts: dict[Tab, int] = {
         tab: count(matching(in_tab(standing, tab), **filters.chosen)) for tab in Tab if tab is not Tab.HISTORY
     }
+    silent_runs = [] if filters.chosen else list(silent(standing.teams))
+    counts[Tab.ATTENTION] += len(silent_runs)
     tab = read_tab(address) or next((tab for tab in counts if counts[tab]), Tab.UNCLAIMED)
     cards = matching(in_tab(standing, tab), **filters.chosen)
     rows, place = page(cards, settled=tab is Tab.HISTORY, after=address.get("after", ""), size=PAGE)
@@ -81,6 +86,7 @@ def read_inbox(address: QueryDict, person: Person, *, beside: Approval | None = 
         "filters": filters,
         "filter_choices": _choices(filters, *choices(standing)),
         "is_filtered": bool(filters.chosen),
+        "silent": [(run, status_line(run)) for run in silent_runs[:SILENT]] if tab is Tab.ATTENTION else [],
         "unperformed": count(unperformed(person)) if tab in {Tab.ATTENTION, Tab.HISTORY} else 0,
         "next_query": filters.query(tab, after=place) if place else "",
         "since": database_now().isoformat(),

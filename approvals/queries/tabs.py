@@ -10,13 +10,13 @@ from approvals.models import Approval
 from approvals.policies.requirements import TEAM, person_pool
 from approvals.queries.distinct import open_pools
 from approvals.queries.standing import Standing
+from approvals.queries.trouble import troubled
 from approvals.queries.visibility import visible_by
 from approvals.states import OPEN, ApprovalKind
 from runs.clock import DatabaseNow
-from runs.models import Run, RunHead, WebhookPost
+from runs.models import Run, WebhookPost
 from runs.states import PostState, RunStatus
 
-TROUBLE_SHOWN = timedelta(days=7)
 TOLD_WITHIN = timedelta(minutes=5)
 TROUBLES = 500  # runs in trouble, at most: the newest
 REQUESTED = 5000  # likewise of what one person asked for
@@ -88,12 +88,7 @@ def _asked_for(standing: Standing) -> list[UUID]:
 
 
 def _newest_of_troubled_runs(visible: QuerySet[Approval], standing: Standing) -> list[Any]:
-    failed = Q(status=RunStatus.FAILED, run__finished_at__gt=DatabaseNow() - TROUBLE_SHOWN)
-    troubled = RunHead.objects.filter(
-        failed | Q(status=RunStatus.BLOCKED), run__team__in=(*standing.teams, *standing.reviews, *standing.outside)
-    )
-    runs = list(troubled.order_by("-run__created_at").values_list("run", flat=True)[:TROUBLES])
-    runs += _untold(standing)
+    runs = troubled((*standing.teams, *standing.reviews, *standing.outside)) + _untold(standing)
     newest = visible.filter(run__in=runs).order_by("run_id", "-created_at").distinct("run_id")
     return list(newest.values_list("pk", flat=True))
 

@@ -12,7 +12,8 @@ from django.test import Client
 from approvals import canonical
 from approvals.models import Approval, CardView, Vote
 from approvals.states import ApprovalStatus
-from runs.models import Agent, Membership, Team
+from runs.models import Agent, Membership, Run, RunHead, Team
+from runs.states import RunKind, RunStatus
 from tests.approvals.scenes import cast, events, in_group, opened, parked_run, policy
 from tests.support.api import as_agent, suspension
 
@@ -297,3 +298,17 @@ def test_a_run_that_ended_leaves_nothing_to_approve(agent: Agent, reviewer: User
     assert ("the run was cancelled" if end == "cancel" else "Already approved by reviewer") in late.content.decode()
     spent = caller.post(f"/approvals/{card.pk}/consume")
     assert (spent.status_code, spent.json()["code"]) == (409, "not_approved" if end == "cancel" else "void")
+
+
+def test_a_run_in_trouble_that_asked_nothing_needs_attention_too(agent: Agent, reviewer: User, client: Client) -> None:
+    run = Run.objects.create(team=agent.team, agent=agent, kind=RunKind.HOSTED, title="Nightly sums")
+    RunHead.objects.create(run=run, status=RunStatus.BLOCKED, detail="workflow 'sums' is not registered")
+    client.force_login(reviewer, backend="django.contrib.auth.backends.ModelBackend")
+    page = client.get("/?tab=attention").content.decode()
+    assert f'href="/runs/{run.pk}/"' in page
+    assert 'Needs attention <span class="count">1</span>' in page
+    assert "Nothing is wrong" not in page
+    stranger = User.objects.create_user("stranger")
+    Membership.objects.create(user=stranger, team=Team.objects.create(name="Elsewhere"), roles=["reviewer"])
+    client.force_login(stranger, backend="django.contrib.auth.backends.ModelBackend")
+    assert str(run.pk) not in client.get("/?tab=attention").content.decode()
