@@ -12,7 +12,8 @@ from playwright.sync_api import Page
 
 from checkpoints import codec
 from runs.bodies import result_place, seal
-from runs.models import Agent
+from runs.models import Agent, Run, RunHead
+from runs.states import RunKind, RunStatus
 from tests.approvals.scenes import cast, opened
 from tests.browser.conftest import Visitor
 
@@ -47,10 +48,15 @@ def test_inbox_and_cards(
     )
     odd = opened(agent, title="Odd", risk="high", args={"path": "/tmp/\u200bimportant", "long": "word " * 500})
     cast(opened(agent, title="Done"), ben, "reject", message="No.")
+    cast(opened(agent, title="Granted"), ben)
+    run = Run.objects.create(team=agent.team, agent=agent, kind=RunKind.HOSTED, title="Nightly sums")
+    RunHead.objects.create(run=run, status=RunStatus.BLOCKED, detail="workflow 'sums' is not registered")
     visitor = visit(ana, **look)
     check(visitor.go())
     check(visitor.go("/?q=nothing+like+this"))
     check(visitor.go("/?tab=history"))
+    check(visitor.go("/?tab=attention"))
+    check(visitor.go("/approvals/unperformed/"))
     check(visitor.open(odd))
     for answer in ("approve", "edit", "reject", "respond"):
         check(visitor.open(plain, f"?answer={answer}"))
