@@ -76,10 +76,8 @@ def finish(
                 reason=f"the run {ending.status.value}",
                 type="run.finished",
                 actor="worker",
-                body={
-                    "status": ending.status.value,
-                    "error": f"{ending.error_type}: {ending.error}"[:500].strip(": "),
-                },
+                # What the error said is the run's content, and is erased with it; the trail is for ever.
+                body={"status": ending.status.value, "error": ending.error_type},
             )
         failpoint("finish.after")
 

@@ -113,7 +113,8 @@ def _claim(cursor: Cursor, run: LockedRun, held: int = -1) -> ExternalClaim | No
 
 def _end(cursor: Cursor, run: LockedRun, status: RunStatus, *, body: bytes | None, error: str, actor: str) -> None:
     cursor.execute(END_HEAD, (status.value, run.run_id))
-    cursor.execute(END_RUN, (body, "AgentError" if error else "", error, run.run_id))
+    error_type = "AgentError" if error else ""
+    cursor.execute(END_RUN, (body, error_type, error, run.run_id))
     hooks().run_ended(
         cursor,
         run_id=run.run_id,
@@ -121,7 +122,7 @@ def _end(cursor: Cursor, run: LockedRun, status: RunStatus, *, body: bytes | Non
         reason=f"the run {status.value}",
         type="run.finished",
         actor=actor,
-        body={"status": status.value, "error": error[:500]},
+        body={"status": status.value, "error": error_type},
     )
 
 

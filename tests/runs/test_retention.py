@@ -217,6 +217,31 @@ def test_an_erased_run_holds_nothing_of_what_it_held(agent: Agent) -> None:
     assert erase_run(run_id=run.pk, actor="system") is False
 
 
+@workflow("test/says-it")
+class SaysIt:
+    def start(self, run: RunContext) -> object:
+        raise ValueError(run.input["mark"])
+
+
+def test_what_a_failed_run_said_is_in_no_trail_that_cannot_be_erased(agent: Agent, reviewer: User) -> None:
+    workflow("test/says-it")(SaysIt)
+    hosted = start_run(agent=agent, workflow="test/says-it", input={"mark": MARK})
+    execute(hosted.pk, worker="test")
+    calls = as_agent(agent)
+    outside = calls.post("/suspensions", suspension()).json()["run"]["id"]
+    approval = Approval.objects.get()
+    vote(approval_id=approval.pk, voter=reviewer, verdict="approve", review=approval.review)
+    assert calls.post(f"/runs/{outside}/finish", {"error": f"no account {MARK}"}).status_code == 200
+    assert set(RunHead.objects.values_list("status", flat=True)) == {"failed"}
+    assert holds(MARK) >= {"runs_run"}
+
+    for run_id in (hosted.pk, approval.run_id):
+        erase_run(run_id=run_id, actor="system")
+    assert holds(MARK) == set()
+    said = list(AuditBody.objects.filter(event__type="run.finished").order_by("pk").values_list("body", flat=True))
+    assert ['"error":"ValueError"' in said[0], '"error":"AgentError"' in said[1]] == [True, True]
+
+
 def test_the_audit_trail_says_so_and_still_holds(agent: Agent) -> None:
     run = finished(agent)
     erase_run(run_id=run.pk, actor="person:7")
