@@ -4,11 +4,16 @@ import asyncio
 import concurrent.futures
 import contextvars
 import functools
+import http.client
 import io
+import mmap
+import multiprocessing.connection
 import multiprocessing.process
+import queue
 import socket
 import sqlite3
 import subprocess
+import tempfile
 import threading
 import types
 import weakref
@@ -18,6 +23,8 @@ from decimal import Decimal
 from uuid import UUID
 
 import psycopg
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
 
 from checkpoints.codec.frozen import FrozenDict, FrozenList
 
@@ -25,8 +32,10 @@ _ALIVE = "is a live {}, which ends with this process: open it again where it is 
 
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("socket", (socket.socket,)),
-    ("file", (io.IOBase,)),
-    ("database connection", (psycopg.BaseConnection, sqlite3.Connection)),
+    # What `tempfile` gives wraps a file and is none.
+    ("file", (io.IOBase, tempfile._TemporaryFileWrapper, mmap.mmap)),
+    ("temporary directory", (tempfile.TemporaryDirectory,)),
+    ("database connection", (psycopg.BaseConnection, sqlite3.Connection, BaseDatabaseWrapper)),
     (
         "database cursor",
         (
@@ -35,6 +44,7 @@ _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
             psycopg.ServerCursor,
             psycopg.AsyncServerCursor,
             sqlite3.Cursor,
+            CursorWrapper,
         ),
     ),
     (
@@ -45,6 +55,7 @@ _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
             threading.Condition,
             threading.Semaphore,
             threading.Event,
+            threading.Barrier,
             asyncio.Lock,
             asyncio.Event,
             asyncio.Condition,
@@ -53,6 +64,8 @@ _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ),
     ("thread", (threading.Thread, threading.local)),
     ("process", (subprocess.Popen, multiprocessing.process.BaseProcess)),
+    ("connection", (http.client.HTTPConnection, multiprocessing.connection.Connection)),
+    ("queue", (queue.Queue, queue.SimpleQueue, asyncio.Queue)),
     ("future", (concurrent.futures.Future, asyncio.Future)),
     ("executor", (concurrent.futures.Executor,)),
     ("event loop", (asyncio.AbstractEventLoop,)),

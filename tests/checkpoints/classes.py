@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from enum import Enum, Flag, IntEnum, StrEnum
 from typing import Any
 
+from pydantic import BaseModel
+
 from checkpoints.codec import register
 
 
@@ -44,3 +46,10 @@ class Line:
 class Point:
     x: Any
     y: Any = 0
+
+
+@register("tests/order")
+class Order(BaseModel):
+    id: str
+    amount: Any = 0
+    color: Color = Color.RED

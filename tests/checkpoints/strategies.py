@@ -6,8 +6,10 @@ from typing import Any
 from uuid import UUID
 
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
-from tests.checkpoints.classes import Color, Level, Line, Point, Priority, Rights
+from checkpoints.codec import SecretRef
+from tests.checkpoints.classes import Color, Level, Line, Order, Point, Priority, Rights
 
 offsets = st.timedeltas(min_value=timedelta(hours=-23, minutes=-59), max_value=timedelta(hours=23, minutes=59))
 zones = st.none() | st.timezones() | offsets.map(timezone) | st.builds(timezone, offsets, st.text(max_size=5))
@@ -26,6 +28,7 @@ scalars = (
     | st.dates()
     | st.builds(time.replace, st.times(), tzinfo=zones, fold=st.sampled_from([0, 1]))
     | st.timedeltas()
+    | st.from_regex(r"[A-Za-z][A-Za-z0-9_.-]{0,9}", fullmatch=True).map(SecretRef)
     | st.sampled_from([*Color, *Level, *Priority, Rights(0), Rights.READ, Rights.READ | Rights.WRITE])
 )
 hashables = st.recursive(
@@ -45,6 +48,8 @@ values = st.recursive(
         | st.sets(hashables, max_size=4)
         | st.builds(Line, sku=st.text(max_size=5), quantity=inner)
         | st.builds(Point, x=inner)
+        | st.builds(Order, id=st.text(max_size=5), amount=inner, color=st.sampled_from(Color))
+        | st.builds(Order, id=st.text(max_size=5))
     ),
     max_leaves=20,
 )
@@ -62,6 +67,8 @@ def described(value: Any) -> Any:
         return kind, sorted((described(item) for item in value), key=repr)
     if kind in (datetime, time):
         return kind, value.replace(tzinfo=None).isoformat(), value.fold, type(value.tzinfo), str(value.tzinfo)
+    if issubclass(kind, BaseModel):
+        return kind, sorted(value.model_fields_set), [(name, described(item)) for name, item in value]
     if is_dataclass(kind):
         return kind, [described(getattr(value, field.name)) for field in fields(kind)]
     return kind, value.int if kind is UUID else repr(value)

@@ -1,10 +1,15 @@
 """What cannot come back equal is refused when it is saved, with its path."""
 
 import asyncio
+import http.client
 import io
+import multiprocessing
+import queue
 import socket
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
@@ -14,6 +19,7 @@ from pathlib import Path
 from zoneinfo import TZPATH, ZoneInfo
 
 import pytest
+from django.db import connection
 
 from checkpoints.codec import MAX_DEPTH, decode, encode, freeze
 from checkpoints.errors import Unencodable
@@ -135,8 +141,22 @@ def live_handles():
     running = subprocess.Popen([sys.executable, "-c", ""])
     left, right = socket.socketpair()
     pending = coroutine()
+    memory = sqlite3.connect(":memory:")
+    temporary, folder = tempfile.NamedTemporaryFile(), tempfile.TemporaryDirectory()  # noqa: SIM115
+    here, there = multiprocessing.Pipe()
+    opened = Path(__file__).open("rb")  # noqa: SIM115
     yield "socket", left
     yield "file", io.StringIO()
+    yield "file", opened
+    yield "file", temporary
+    yield "temporary directory", folder
+    yield "database connection", memory
+    yield "database cursor", memory.cursor()
+    yield "database connection", connection.copy()
+    yield "connection", http.client.HTTPSConnection("127.0.0.1")
+    yield "connection", here
+    yield "queue", queue.Queue()
+    yield "lock", threading.Barrier(2)
     yield "lock", threading.Lock()
     yield "lock", threading.RLock()
     yield "lock", threading.Condition()
@@ -156,6 +176,9 @@ def live_handles():
     yield "buffer", bytearray(b"x")
     yield "time zone", ZoneInfo("UTC")
     yield "frozen history item", freeze({})
+    for handle in (memory, temporary, here, there, opened):
+        handle.close()
+    folder.cleanup()
     pending.close()
     running.wait()
     event_loop.close()

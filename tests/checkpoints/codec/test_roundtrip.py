@@ -90,8 +90,8 @@ def test_an_immutable_value_may_be_in_two_places():
     assert decode(encode([shared, shared])) == [shared, shared]
 
 
-@register("tests/order")
-class Order(BaseModel):
+@register("tests/open-order")
+class OpenOrder(BaseModel):
     model_config = ConfigDict(extra="allow")
     id: str
     amount: Decimal = Decimal("1.20")
@@ -101,11 +101,11 @@ class Order(BaseModel):
 
 def test_a_pydantic_model_comes_back_whole():
     # C29
-    order = Order(id="A-7", lines=[Line("x")], color=Color.RED)
+    order = OpenOrder(id="A-7", lines=[Line("x")], color=Color.RED)
     order._seen = 3
     back = decode(encode({"order": order}))["order"]
     assert back == order
-    assert type(back) is Order
+    assert type(back) is OpenOrder
     assert (back._seen, back.color, type(back.lines[0])) == (3, Color.RED, Line)
     assert back.model_fields_set == order.model_fields_set
 

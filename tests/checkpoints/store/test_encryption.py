@@ -1,5 +1,7 @@
 """Snapshots at rest: nothing readable, nothing movable, keys that can be changed."""
 
+import base64
+import signal
 from io import StringIO
 from uuid import uuid4
 
@@ -11,6 +13,8 @@ from checkpoints.errors import Corrupt, NotEncrypted, UnknownKey
 from checkpoints.queries import history_page
 from checkpoints.store.blobs import chunk_place, part_place, sealed, unsealed
 from tests.checkpoints.store.runs import TABLES, Run, all_rows, execute, rows
+from tests.support.processes import Process
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.django_db
 
@@ -158,6 +162,33 @@ def test_rotation_goes_on_where_it_was_stopped(run, keys, monkeypatch):
     assert rotate() == "5 records encrypted under 'new'.\n"
     keys(new=NEW)
     assert run.load()[0].state["note"] == WORD
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rotation_that_was_killed_is_done_by_the_next(keys, tmp_path):
+    run = Run()
+    for n in range(150):
+        run.save({"note": WORD, "n": n}, [WORD])
+    before = run.load()
+    given = ",".join(f"{name}:{base64.b64encode(key).decode()}" for name, key in (("new", NEW), ("old", OLD)))
+    command = ("manage.py", "rotate_snapshot_keys", "--batch", "1")
+    killed = Process(*command, log=tmp_path / "killed.log", FERMATA_SNAPSHOT_KEYS=given)
+    until(lambda: under("new") > 5 or not killed.running, what="the first records under the new key")
+    killed.signal(signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL, killed.output()
+    done = under("new")
+    assert 5 < done < len(bodies())
+    again = Process(*command, log=tmp_path / "again.log", FERMATA_SNAPSHOT_KEYS=given)
+    assert again.wait() == 0, again.output()
+    assert again.output() == f"{len(bodies()) - done} records encrypted under 'new'.\n"
+    keys(new=NEW, required=True)
+    assert run.load() == before
+
+
+def under(key):
+    """How many bodies this key sealed."""
+    header = b"\x02" + bytes([len(key)]) + key.encode()
+    return sum(body.startswith(header) for body in bodies())
 
 
 def test_rotation_names_what_it_could_not_read_and_does_the_rest(run, keys):
