@@ -22,6 +22,16 @@ from tests.launcher.running import Running, environment
 from tests.support.waiting import until
 
 PASSWORD = "correct horse battery"
+MORE_PEOPLE = """
+from runs.models import Team
+from runs.services.people import create_person
+for name in {names!r}:
+    create_person(username=name, password={password!r}, team=Team.objects.get(name="Default"))
+"""
+
+
+def basic(username: str) -> str:
+    return "Basic " + base64.b64encode(f"{username}:{PASSWORD}".encode()).decode()
 
 
 class Stack:
@@ -34,8 +44,12 @@ class Stack:
         self.slowest_vote = 0.0
         self._key = json.loads(self.manage("create_agent", "outage-agent", "--json"))["key"]
         self.manage("create_person", "outage-reviewer", "--password", PASSWORD)
-        basic = base64.b64encode(f"outage-reviewer:{PASSWORD}".encode()).decode()
-        self._person = f"Basic {basic}"
+
+    def make_reviewers(self, count: int) -> list[str]:
+        """So many more people of the team; their names."""
+        names = [f"reviewer-{number}" for number in range(count)]
+        self.manage("shell", "-c", MORE_PEOPLE.format(names=names, password=PASSWORD))
+        return names
 
     @property
     def url(self) -> str:
@@ -52,13 +66,13 @@ class Stack:
             check=True,
         ).stdout
 
-    def call(self, path: str, body: Any = None, *, person: bool = False) -> tuple[int, Any]:
-        """(status, answer). A 503 is an answer; a 500 fails the test."""
+    def call(self, path: str, body: Any = None, *, person: str | None = None) -> tuple[int, Any]:
+        """(status, answer) to the agent, or to the person of this name. A 503 is an answer; a 500 fails the test."""
         request = Request(
             f"{self.url}{path}",
             data=None if body is None else json.dumps(body).encode(),
             headers={
-                "Authorization": self._person if person else f"Bearer {self._key}",
+                "Authorization": basic(person) if person else f"Bearer {self._key}",
                 "Content-Type": "application/json",
             },
         )
@@ -95,7 +109,7 @@ class Stack:
             path = page["next"] and page["next"].removeprefix(self.url)
         return found
 
-    def approve(self, approval: dict[str, Any]) -> None:
+    def approve(self, approval: dict[str, Any], person: str = "outage-reviewer") -> None:
         """Vote until it is accepted: a person whose page says 503 tries again."""
 
         def vote() -> bool:
@@ -103,7 +117,7 @@ class Stack:
             status, answer = self.call(
                 f"/api/v1/approvals/{approval['id']}/votes",
                 {"type": "approve", "review": approval["review"]},
-                person=True,
+                person=person,
             )
             took = time.monotonic() - begun
             if status == 503:

@@ -3,15 +3,15 @@ worker, and no vote takes longer than two seconds."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.launcher.running import valkey_says
 from tests.outages.rabbitmq import RabbitMQ
 from tests.outages.stack import Stack, assert_each_refunded_once
-from tests.support.waiting import until
+from tests.support.api import suspension
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("outages")]
 
@@ -83,16 +83,33 @@ def test_decisions_are_made_while_the_broker_accepts_and_stays_silent(stack: Cal
     assert fermata.workers() == workers
 
 
-def test_votes_in_parallel_are_all_answered(stack: Callable[..., Stack]) -> None:
-    # C15: contention gives neither errors nor doubles
+def test_reviewers_agents_and_workers_at_once_get_no_errors(stack: Callable[..., Stack]) -> None:
+    """C15, kolibri PR#13878, jentic-one PR#529: contention gives neither errors nor doubles, and loses nothing.
+
+    Ten reviewers, of whom two want to decide each approval, and five processes of an agent that post ten suspensions
+    each, while the workers resume what was decided.
+    """
     fermata = stack()
+    people = fermata.make_reviewers(10)
     runs = fermata.start_refunds(10)
     pending = fermata.pending(runs)
-    threads = [threading.Thread(target=fermata.approve, args=(approval,)) for approval in pending for _ in (1, 2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    posted: list[str] = []
+
+    def decide(number: int) -> None:
+        for approval in (pending[number], pending[number - 1]):
+            fermata.approve(approval, people[number])
+
+    def post(number: int) -> None:
+        for _ in range(10):
+            status, answer = fermata.call("/api/v1/suspensions", suspension(args={"order": f"{number}"}))
+            assert status == 201, answer
+            posted.append(answer["run"]["id"])
+
+    with ThreadPoolExecutor(15) as threads:
+        at_work = [threads.submit(decide, number) for number in range(10)]
+        at_work += [threads.submit(post, number) for number in range(5)]
+        for work in at_work:
+            work.result()
     fermata.wait_for_completion(runs)
-    until(lambda: len(fermata.refunds()) == 10, what="ten refunds")
     assert_each_refunded_once(fermata, 10)
+    assert len({approval["run"] for approval in fermata.pending(posted)}) == len(set(posted)) == 50

@@ -16,7 +16,7 @@ from checkpoints import codec
 from checkpoints.store import load, prepare
 from runs.bodies import opened, outcome_place
 from runs.engine.connection import engine_connection
-from runs.engine.executor import _claim, execute
+from runs.engine.executor import CLAIM_ONE, _claim, execute
 from runs.engine.finishing import Ending, finish
 from runs.engine.gates import Draft, Gates, Question
 from runs.engine.heartbeat import EXTEND
@@ -230,13 +230,13 @@ def test_a_draining_worker_of_the_same_name_neither_takes_the_run_again_nor_stra
 ) -> None:
     """dbos-transact-py#804: a deploy replaces `pod-0` by `pod-0`, and the old one is still on its way out."""
     run = start_run(agent=agent, workflow="test/steps", input=None)
-    claim = _claim(engine_connection(), run.id, "pod-0:1")
+    claim = _claim(engine_connection(), CLAIM_ONE, worker="pod-0:1", run=run.id)
     assert claim is not None
     old = Ownership(connection=engine_connection(), run_id=run.id, epoch=claim.epoch, head_seq=0, build="test")
     RunHead.objects.filter(run=run).update(draining=True)  # as its heartbeat said, before it fell silent
     end_lease(old)
     assert sweep().taken_back == 1
-    new = _claim(engine_connection(), run.id, "pod-0:1")
+    new = _claim(engine_connection(), CLAIM_ONE, worker="pod-0:1", run=run.id)
     assert new is not None
     before = everything()
 
