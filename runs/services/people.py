@@ -101,6 +101,18 @@ def set_active(*, person: User, active: bool, by: User | None = None) -> None:
     _record([*teams], by, {"person": person.pk, "active": active})
 
 
+@transaction.atomic
+def rename(*, person: User, first_name: str, last_name: str, email: str, by: User) -> None:
+    """How the person is called, and where mail goes. The name that they sign in with stays."""
+    before = User.objects.values("first_name", "last_name", "email").get(pk=person.pk)
+    person.first_name, person.last_name, person.email = first_name, last_name, email
+    person.save(update_fields=["first_name", "last_name", "email"])
+    changed = [name for name, value in before.items() if value != getattr(person, name)]
+    if changed:
+        teams = Membership.objects.filter(user=person).values_list("team_id", flat=True)
+        _record([*teams], by, {"person": person.pk, "what": "renamed", "fields": changed})
+
+
 def _record(teams: Sequence[int], by: User | None, facts: dict[str, Any]) -> None:
     """Into the trail of each team, or of the site where there is none."""
     told: list[int | None] = [*sorted(teams, key=str)]
