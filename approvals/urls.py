@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from approvals.views import alike, cards, delegations, rules, unperformed
+from approvals.views import alike, cards, delegations, people, rules, unperformed
 
 urlpatterns = [
     path("", cards.inbox, name="inbox"),
@@ -28,8 +28,16 @@ urlpatterns = [
     path("rules/teams/<int:team_id>/automatic/stop/", rules.automatic_stop, name="automatic-stop"),
     path("rules/teams/<int:team_id>/automatic/lift/", rules.automatic_lift, name="automatic-lift"),
     path("rules/automatic/<int:rule_id>/end/", rules.automatic_end, name="automatic-end"),
+    path("rules/changes/<int:change_id>/", rules.change_page, name="change"),
     path("rules/changes/<int:change_id>/confirm/", rules.change_confirm, name="change-confirm"),
     path("rules/changes/<int:change_id>/withdraw/", rules.change_withdraw, name="change-withdraw"),
+    path("people/", people.people, name="people"),
+    path("people/teams/<int:team_id>/roles/propose/", people.roles_proposal, name="roles-propose"),
+    path("people/teams/<int:team_id>/groups/propose/", people.group_proposal, name="group-propose"),
+    path("people/teams/<int:team_id>/members/<int:person_id>/reset/", people.reset_proposal, name="reset-propose"),
+    path("people/agents/<uuid:agent_id>/propose/", people.agent_proposal, name="agent-propose"),
+    path("people/agents/<uuid:agent_id>/keys/propose/", people.key_proposal, name="key-propose"),
+    path("people/keys/<int:key_id>/revoke/", people.key_revoke, name="key-revoke"),
     path("delegations/", delegations.delegations, name="delegations"),
     path("delegations/<int:delegation_id>/end/", delegations.delegation_end, name="delegation-end"),
     path("delegations/<int:delegation_id>/confirm/", delegations.delegation_confirm, name="delegation-confirm"),

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
+from django.urls import reverse
 
 from approvals.models import AutomaticRule, ChangeKind, Policy, PolicyVersion, RuleChange
 from approvals.policies.drafts import PolicyDraft, RuleDraft
@@ -11,8 +14,9 @@ from approvals.policies.guarded import AgentDraft, GroupDraft, KeyDraft, Members
 from approvals.presentation.facts import Fact, caps_of, compared, draft_facts, version_facts
 from approvals.presentation.policy import name_of, span
 from approvals.queries.guarded import administrators_of, concerned, others_than
+from approvals.queries.rules import ALONE_SHOWN_FOR, alone_lately
 from approvals.services.matters import matter_of
-from runs.models import Agent, Role, Team
+from runs.models import Agent, Membership, Role, Team
 from runs.services.passwords import LINK_LIFE
 
 KINDS = {
@@ -25,6 +29,7 @@ KINDS = {
     ChangeKind.AGENT_KEY: "New key for the agent",
     ChangeKind.RESET_LINK: "Reset link",
 }
+ALONE_SHOWN = 3
 GONE = [Fact("Becomes", "no longer in force")]
 NOBODY = "nobody"
 
@@ -33,7 +38,8 @@ NOBODY = "nobody"
 class ChangeLine:
     """`may_confirm`: as the second administrator. `may_alone`: as the only one there is, with a reason.
 
-    `waits_for` says to an administrator who may do neither who can.
+    `waits_for` says to an administrator who may do neither who can. `event` is the address of what became of it in the
+    audit trail, for who may read it there.
     """
 
     change: RuleChange
@@ -45,6 +51,36 @@ class ChangeLine:
     may_alone: bool
     may_withdraw: bool
     waits_for: str
+    decided_by: str
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
+class AloneLine:
+    """What somebody put in force alone. `until`: so long it is shown on every page; `event` as in `ChangeLine`."""
+
+    who: str
+    what: str
+    at: datetime
+    reason: str
+    until: datetime
+    event: str
+
+
+def alone_lines(viewer: User) -> list[AloneLine]:
+    """For the head of every page: the newest few."""
+    return [
+        AloneLine(
+            who=name_of(change.decided_by or change.proposed_by),
+            what=": ".join(part for part in (KINDS[ChangeKind(change.kind)], described(change)[0]) if part),
+            at=change.decided_at,
+            reason=change.reason,
+            until=change.decided_at + ALONE_SHOWN_FOR,
+            event=event_address(change, viewer),
+        )
+        for change in alone_lately(viewer)[:ALONE_SHOWN]
+        if change.decided_at is not None
+    ]
 
 
 def change_lines(changes: Iterable[RuleChange], viewer: User) -> list[ChangeLine]:
@@ -71,7 +107,19 @@ def change_line(change: RuleChange, viewer: User) -> ChangeLine:
         may_alone=may_alone,
         may_withdraw=is_admin,
         waits_for="" if may_confirm or may_alone or not is_admin else _waits_for(is_subject, uncovered),
+        decided_by=name_of(change.decided_by) if change.decided_by else "",
+        event=event_address(change, viewer),
     )
+
+
+def event_address(change: RuleChange, viewer: User) -> str:
+    """Where the audit page shows how the change was decided; empty for who may not read it, and while it is not."""
+    readers = Membership.objects.filter(team=change.team_id, user=viewer, roles__overlap=[Role.ADMIN, Role.AUDITOR])
+    if change.decided_at is None or not readers.exists():
+        return ""
+    until = change.decided_at + timedelta(seconds=30)
+    moments = {"since": f"{change.decided_at:%Y-%m-%d %H:%M:%S.%f}", "until": f"{until:%Y-%m-%d %H:%M:%S.%f}"}
+    return f"{reverse('audit')}?{urlencode({'team': change.team_id, **moments})}"
 
 
 def described(change: RuleChange) -> tuple[str, Sequence[Fact]]:

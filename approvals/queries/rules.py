@@ -1,12 +1,16 @@
 """Whose rules a person reads: those of the teams that they operate, audit or administer."""
 
+from datetime import timedelta
+
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
 from approvals.models import Delegation, Policy, RuleChange
+from runs.clock import DatabaseNow
 from runs.models import Membership, Role, Team
 from runs.principals import Person
 
+ALONE_SHOWN_FOR = timedelta(days=7)
 READERS = (Role.OPERATOR, Role.AUDITOR, Role.ADMIN)
 
 
@@ -35,6 +39,17 @@ def open_changes_of(team: Team) -> QuerySet[RuleChange]:
     return RuleChange.objects.filter(Q(team=team) | Q(teams__contains=[team.pk]), outcome="").select_related(
         "proposed_by"
     )
+
+
+def alone_lately(user: User) -> QuerySet[RuleChange]:
+    """What only administrators put in force alone in the last `ALONE_SHOWN_FOR`, the newest first: for superusers, and
+    for the administrators and reviewers of the teams that it touches."""
+    changes = RuleChange.objects.filter(alone=True, decided_at__gt=DatabaseNow() - ALONE_SHOWN_FOR)
+    if not user.is_superuser:
+        memberships = Membership.objects.filter(user=user, roles__overlap=[Role.ADMIN, Role.REVIEWER])
+        teams = list(memberships.values_list("team_id", flat=True))
+        changes = changes.filter(Q(team__in=teams) | Q(teams__overlap=teams))
+    return changes.select_related("decided_by", "proposed_by").order_by("-decided_at")
 
 
 def delegations_for(person: Person) -> QuerySet[Delegation]:

@@ -8,10 +8,11 @@ from django.template import RequestContext
 
 from approvals.models import Approval
 from approvals.policies.probation import length
+from approvals.presentation.changes import alone_lines
 from approvals.presentation.chips import Chip, chip_of
 from approvals.presentation.policy import span
 from approvals.queries import visible_to
-from approvals.queries.rules import teams_ruled_for
+from approvals.queries.rules import teams_administered_by, teams_ruled_for
 from runs.models import Run
 from runs.principals import Person
 
@@ -34,6 +35,19 @@ def probation() -> str:
 def reads_rules(user: User | AnonymousUser) -> bool:
     """Whether the page of the rules is for this person."""
     return isinstance(user, User) and teams_ruled_for(Person(user)).exists()
+
+
+@register.filter
+def administers(user: User | AnonymousUser) -> bool:
+    """Whether the page of people, groups and agents is for this person."""
+    return isinstance(user, User) and teams_administered_by(Person(user)).exists()
+
+
+@register.inclusion_tag("rules/_alone.html", takes_context=True)
+def changed_alone(context: RequestContext) -> dict[str, Any]:
+    """What was put in force without a second administrator, for those who should know."""
+    viewer = context["request"].user
+    return {"lines": alone_lines(viewer) if isinstance(viewer, User) else []}
 
 
 @register.inclusion_tag("approvals/_of_run.html", takes_context=True)

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from approvals.errors import ChangeDecided, ChangeRefused, ChangeStale, PolicyInvalid
 from approvals.forms.rules import PolicyForm, RuleForm, draft_of, end_of, typed
 from approvals.models import AutomaticRule, ChangeKind, Policy, RuleChange
+from approvals.presentation.changes import change_line
 from approvals.presentation.facts import version_facts
 from approvals.presentation.rules import team_rules
 from approvals.queries.rules import changes_for, policies_for, teams_administered_by, teams_ruled_for
@@ -106,6 +107,15 @@ def automatic_end(request: HttpRequest, person: Person, rule_id: int) -> HttpRes
     return _attempt(
         request, person, lambda: policymaking.propose_automatic_rule(team=rule.team, by=person.user, draft=draft)
     )
+
+
+@require_safe
+@signed_in
+def change_page(request: HttpRequest, person: Person, change_id: int) -> HttpResponse:
+    """All that a proposal changes, and what became of it."""
+    change = _change(person, change_id)
+    context = {"section": "rules", "line": change_line(change, person.user), "change": change}
+    return render(request, "rules/change.html", context)
 
 
 @require_POST

@@ -18,7 +18,7 @@ from runs.services.passwords import LinkRefused, PasswordRefused, change_passwor
 @signed_in
 def own_password(request: HttpRequest, person: Person) -> HttpResponse:
     """One's own. It ends every other session of the person's."""
-    form = ChangePasswordForm(request.POST or None)
+    form = ChangePasswordForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         said = form.cleaned_data
         if authenticate(request, username=person.user.get_username(), password=said["current"]) != person.user:
@@ -42,7 +42,7 @@ def own_password(request: HttpRequest, person: Person) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def password_by_link(request: HttpRequest, text: str) -> HttpResponse:
     """For whoever has the link: no sign-in, once."""
-    form = NewPasswordForm(request.POST or None)
+    form = NewPasswordForm(request.POST if request.method == "POST" else None)
     try:
         holder = holder_of(text)
         if request.method == "POST" and form.is_valid():

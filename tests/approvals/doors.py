@@ -134,6 +134,7 @@ BEFORE: dict[str, Callable[[Scene], None]] = {
     "answer a call in doubt": doubted,
     "retry a run": failed,
     "confirm a change": proposed,
+    "see a change in full": proposed,
     "refuse a change": proposed,
     "end an automatic rule": automated,
     "find a delegation": lent,
@@ -168,6 +169,10 @@ def body(row: Row, scene: Scene) -> dict[str, Any]:
             "max_count": 1,
             "ends_at": "2100-01-01T00:00",
         },
+        "propose somebody's roles": {"person": "deputy", "reviewer": "on"},
+        "propose who is in a group": {"group": "finance", "add": "deputy"},
+        "propose whose an agent is": {"owners": "deputy", "team": scene.agent.team.name},
+        "propose a key": {"scopes": "runs:read"},
         "change one's own password": {"current": PASSWORD, "password": NEW_PASSWORD, "again": NEW_PASSWORD},
         "use a reset link": {"password": NEW_PASSWORD, "again": NEW_PASSWORD},
         "let somebody vote for you": {
@@ -198,6 +203,9 @@ def shown(what: str, scene: Scene) -> str:
         "find an approval's events": f"approval:{approval}",
         "export the trail": approval,
         "find the rules": "Money",
+        "find people": "deputy",
+        "propose a reset link": "/password/",
+        "propose a key": "fmt_",
         "find a delegation": "/end/",
         "use a reset link": "Your password is set",
     }.get(what, "")

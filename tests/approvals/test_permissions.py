@@ -13,6 +13,7 @@ from django.urls import URLResolver, get_resolver
 
 from approvals.models import Approval
 from runs.models import Agent, Membership, Team
+from runs.services.agents import issue_key
 from tests.approvals.doors import BEFORE, STATE, Row, Scene, body, nothing, shown
 from tests.approvals.scenes import in_group, policy
 from tests.support.api import PASSWORD, as_agent, suspension
@@ -61,7 +62,8 @@ def scene(team: Team, agent: Agent, person: Callable[..., User]) -> Scene:
     response = as_agent(agent).post("/suspensions", asked)
     assert response.status_code == 201, response.content
     agents = {"agent": agent, "another agent": Agent.objects.create(team=team, name="other")}
-    places = {"team": team.pk, "policy": money.pk, "reviewer": people["reviewer"].pk}
+    places = {"team": team.pk, "policy": money.pk, "reviewer": people["reviewer"].pk, "person": people["reviewer"].pk}
+    places |= {"agent": str(agent.pk), "key": issue_key(agent=agent).key.pk}
     return Scene(agent, Approval.objects.get(), people, agents, places)
 
 

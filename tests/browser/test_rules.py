@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import Group, User
 
-from approvals.models import AutomaticRule, Policy
+from approvals.models import AutomaticRule, Policy, RuleChange
 from approvals.policies.drafts import PolicyDraft, RuleDraft
 from approvals.services.automatic import stop
-from approvals.services.changes import confirm
+from approvals.services.changes import confirm, confirm_alone
 from approvals.services.delegating import delegate
+from approvals.services.guarding import propose_key, propose_members, propose_roles
 from approvals.services.policymaking import propose_automatic_rule, propose_policy
 from runs.clock import database_now
-from runs.models import Team
+from runs.models import Agent, Membership, Team
+from runs.services.agents import create_agent
+from runs.services.passwords import draw_link, open_link
+from tests.approvals.scenes import in_group
 from tests.browser.conftest import Visitor
 from tests.browser.test_accessibility import LOOKS, WIDTHS, check
 
@@ -45,18 +50,37 @@ def admins(person: Callable[..., User], team: Team) -> tuple[User, User]:
     confirm(change_id=propose_policy(team=team, by=amy, draft=MONEY).pk, by=ann)
     confirm(change_id=propose_automatic_rule(team=team, by=amy, draft=SMALL).pk, by=ann)
     propose_policy(team=team, by=ann, draft=PolicyDraft(name="Nights", quorum=(), deny=True, tools=("deploy",)))
+    in_group(person("henrietta.montgomery-featherstonehaugh"), "finance")
+    propose_members(team=team, by=ann, group="finance", add=["amy"], remove=["henrietta.montgomery-featherstonehaugh"])
+    agent, _ = create_agent(name="refund-agent", team=team, target="payments, production", owners=[ann])
+    propose_key(agent=agent, by=ann, scopes=["runs:read", "runs:write"])
     return amy, ann
 
 
 def pages(team: Team) -> list[str]:
-    policy = Policy.objects.get(name=MONEY.name)
+    policy, agent = Policy.objects.get(name=MONEY.name), Agent.objects.get()
     return [
+        "/people/",
+        f"/people/teams/{team.pk}/roles/propose/?person=amy",
+        f"/people/teams/{team.pk}/groups/propose/?group=finance",
+        f"/people/agents/{agent.pk}/propose/",
+        f"/people/agents/{agent.pk}/keys/propose/",
+        *(f"/rules/changes/{change.pk}/" for change in RuleChange.objects.all()),
+        "/password/",
         "/rules/",
         f"/rules/policies/{policy.pk}/",
         f"/rules/teams/{team.pk}/policies/propose/?from={policy.pk}",
         f"/rules/teams/{team.pk}/automatic/propose/",
         "/delegations/",
     ]
+
+
+def alone(visit: Callable[..., Visitor], amy: User, team: Team, **look: Any) -> Visitor:
+    """The browser of an administrator who has just been the only one, and changed something."""
+    Membership.objects.filter(team=team, roles__contains=["admin"]).exclude(user=amy).update(roles=["operator"])
+    change = propose_roles(team=team, by=amy, person="ann", roles=["reviewer", "operator"])
+    confirm_alone(change_id=change.pk, by=amy, reason="The others left, and the refunds of the night must go out.")
+    return visit(amy, **look)
 
 
 @pytest.mark.parametrize("look", LOOKS)
@@ -70,13 +94,18 @@ def test_every_page_in_every_look(
     visitor = visit(amy, **look)
     for path in pages(team):
         check(visitor.go(path))
+    link = draw_link()
+    open_link(person=ann, digest=link.digest, actor="system")
+    check(visit(None, **look).go(f"/password/{link.text}/"))
+    check(visit(None, **look).go("/password/none/"))
+    check(alone(visit, amy, team, **look).go("/"))
 
 
 def test_nothing_scrolls_sideways(visit: Callable[..., Visitor], admins: tuple[User, User], team: Team) -> None:
-    visitor = visit(admins[0])
+    visitor = alone(visit, admins[0], team)
     for width in WIDTHS:
         visitor.page.set_viewport_size({"width": width, "height": 900})
-        for path in pages(team):
+        for path in ("/", *pages(team)):
             page = visitor.go(path)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (path, width)
 
@@ -85,8 +114,23 @@ def test_one_proposes_and_another_confirms(visit: Callable[..., Visitor], admins
     amy, ann = admins
     page = visit(amy).go("/rules/")
     page.get_by_role("button", name="Propose to end it").click()
-    page.get_by_text("Another administrator must confirm it.").wait_for()
+    page.get_by_text("Another administrator must confirm it.", exact=True).wait_for()
     page = visit(ann).go("/rules/")
     page.get_by_role("button", name="Confirm").click()
     page.get_by_text("None: people decide about everything.").wait_for()
     assert not AutomaticRule.objects.filter(is_active=True).exists()
+
+
+def test_a_group_is_changed_by_two(visit: Callable[..., Visitor], admins: tuple[User, User], team: Team) -> None:
+    amy, _ = admins
+    abe = User.objects.create(username="abe")
+    Membership.objects.create(user=abe, team=team, roles=["admin"])
+    page = visit(amy).go("/people/")
+    page.get_by_role("link", name="Who is in finance").click()
+    page.get_by_label("Who joins").fill("ann")
+    page.get_by_role("button", name="Propose").click()
+    page.get_by_text("Another administrator must confirm it.", exact=True).wait_for()
+    page = visit(abe).go(urlsplit(page.url).path)
+    page.get_by_role("button", name="Confirm").click()
+    page.get_by_role("heading", name="Rules", exact=True).wait_for()
+    assert User.objects.filter(groups__name="finance", username="ann").exists()

@@ -1,0 +1,154 @@
+"""The people, groups, agents and keys of a team, and the proposals to change them. A GET changes nothing."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from approvals.errors import PolicyInvalid
+from approvals.forms.people import AgentForm, GroupForm, KeyForm, ProposalForm, RolesForm
+from approvals.models import RuleChange
+from approvals.presentation.people import team_people
+from approvals.queries.people import members_of, teams_of
+from approvals.queries.rules import teams_administered_by
+from approvals.services import guarding
+from approvals.services.guarding import Drawn
+from runs.access import signed_in
+from runs.models import Agent, AgentKey, Team
+from runs.principals import Person
+from runs.services.agents import EVERYTHING
+
+
+@require_safe
+@signed_in
+def people(request: HttpRequest, person: Person) -> HttpResponse:
+    teams = list(teams_administered_by(person))
+    if not teams:
+        raise PermissionDenied("People, groups and agents are for administrators of a team.")
+    context = {"section": "rules", "teams": [team_people(team) for team in teams]}
+    return render(request, "people/list.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def roles_proposal(request: HttpRequest, person: Person, team_id: int) -> HttpResponse:
+    team = _administered(person, team_id)
+    form = RolesForm(
+        request.POST if request.method == "POST" else None, initial=_roles_of(team, request.GET.get("person", ""))
+    )
+    return _propose(
+        request, form, "Propose roles", team,
+        lambda: guarding.propose_roles(team=team, by=person.user, **form.asked()),
+    )  # fmt: skip
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def group_proposal(request: HttpRequest, person: Person, team_id: int) -> HttpResponse:
+    team = _administered(person, team_id)
+    form = GroupForm(
+        request.POST if request.method == "POST" else None, initial={"group": request.GET.get("group", "")[:80]}
+    )
+    return _propose(
+        request, form, "Propose who is in a group", team,
+        lambda: guarding.propose_members(team=team, by=person.user, **form.asked()),
+    )  # fmt: skip
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def agent_proposal(request: HttpRequest, person: Person, agent_id: UUID) -> HttpResponse:
+    agent = _agent(person, agent_id)
+    owners = "\n".join(agent.owners.order_by("username").values_list("username", flat=True))
+    form = AgentForm(
+        request.POST if request.method == "POST" else None, initial={"owners": owners, "team": agent.team.name}
+    )
+    return _propose(
+        request, form, f"Propose whose {agent.name} is", agent.team,
+        lambda: guarding.propose_agent(agent=agent, by=person.user, **form.asked()),
+    )  # fmt: skip
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def key_proposal(request: HttpRequest, person: Person, agent_id: UUID) -> HttpResponse:
+    """The answer shows the key, this once."""
+    agent = _agent(person, agent_id)
+    form = KeyForm(request.POST if request.method == "POST" else None, initial={"scopes": "\n".join(EVERYTHING)})
+    return _propose(
+        request, form, f"Propose a key for {agent.name}", agent.team,
+        lambda: guarding.propose_key(agent=agent, by=person.user, **form.asked()),
+    )  # fmt: skip
+
+
+@require_POST
+@signed_in
+def key_revoke(request: HttpRequest, person: Person, key_id: int) -> HttpResponse:
+    key = AgentKey.objects.select_related("agent").filter(pk=key_id, agent__team__in=teams_of(person)).first()
+    if key is None:
+        raise Http404
+    _administered(person, key.agent.team_id)
+    guarding.stop_key(key=key, by=person.user)
+    return redirect("people")
+
+
+@require_POST
+@signed_in
+def reset_proposal(request: HttpRequest, person: Person, team_id: int, person_id: int) -> HttpResponse:
+    """The answer shows the link, this once."""
+    team = _administered(person, team_id)
+    membership = members_of(team).filter(user=person_id, user__is_active=True).first()
+    if membership is None:
+        raise Http404
+    return _drawn(request, guarding.propose_reset(team=team, by=person.user, person=membership.user))
+
+
+def _propose(
+    request: HttpRequest, form: ProposalForm, title: str, team: Team, service: Callable[[], RuleChange | Drawn]
+) -> HttpResponse:
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = service()
+        except PolicyInvalid as error:
+            form.blame(error.errors)
+        else:
+            return _drawn(request, made) if isinstance(made, Drawn) else redirect("change", made.pk)
+    context = {"section": "rules", "form": form, "team": team, "title": title}
+    return render(request, "people/proposal.html", context, status=400 if form.errors else 200)
+
+
+def _drawn(request: HttpRequest, drawn: Drawn) -> HttpResponse:
+    """What works once it is confirmed, shown to whoever proposed it and to nobody else."""
+    is_link = drawn.change.kind == "reset_link"
+    text = settings.BASE_URL + reverse("password-by-link", args=[drawn.text]) if is_link else drawn.text
+    context = {"section": "rules", "change": drawn.change, "text": text, "is_link": is_link}
+    return render(request, "people/drawn.html", context)
+
+
+def _roles_of(team: Team, username: str) -> dict[str, Any]:
+    """What the form says at first about a member of the team."""
+    membership = members_of(team).filter(user__username=username).first()
+    return {"person": username[:150], **dict.fromkeys(membership.roles if membership else [], True)}
+
+
+def _agent(person: Person, agent_id: UUID) -> Agent:
+    agent = Agent.objects.select_related("team").filter(pk=agent_id, team__in=teams_of(person)).first()
+    if agent is None:
+        raise Http404
+    _administered(person, agent.team_id)
+    return agent
+
+
+def _administered(person: Person, team_id: int) -> Team:
+    team = teams_of(person).filter(pk=team_id).first()
+    if team is None:
+        raise Http404
+    if not teams_administered_by(person).filter(pk=team.pk).exists():
+        raise PermissionDenied("Only an administrator of the team can change its people, groups and agents.")
+    return team
