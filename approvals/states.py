@@ -53,7 +53,7 @@ GRANTING = frozenset({ApprovalStatus.APPROVED, ApprovalStatus.EDITED})
 
 TRANSITIONS: dict[ApprovalStatus, frozenset[ApprovalStatus]] = {
     ApprovalStatus.PENDING: SETTLED | {ApprovalStatus.HELD},
-    ApprovalStatus.HELD: SETTLED | {ApprovalStatus.PENDING},
+    ApprovalStatus.HELD: SETTLED - {ApprovalStatus.EXPIRED} | {ApprovalStatus.PENDING},  # a held vote was in time
     **{status: frozenset() for status in sorted(SETTLED)},
 }
 

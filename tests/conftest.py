@@ -69,6 +69,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What the crash tests interrupted, also when they ran in processes of their own."""
     for line in table(terminalreporter.stats.get("passed", [])):
         terminalreporter.write_line(line)
+    passed = [value for report in terminalreporter.stats.get("passed", []) for value in report.user_properties]
+    if pairs := sum(int(value) for name, value in passed if name == "raced"):
+        terminalreporter.write_line(f"pairs of events raced in two processes: {pairs}")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -4,13 +4,13 @@ from uuid import UUID
 
 from approvals import audit
 from approvals.audit import EventType
-from approvals.errors import NotEligible
+from approvals.errors import NotAllowed, NotEligible
 from approvals.models import Approval
 from approvals.services.conclusion import conclude
 from approvals.services.deciding import deciding, retry_deadlocks
 from approvals.services.freshness import SYSTEM
 from approvals.services.settling import already_decided
-from approvals.states import ApprovalStatus
+from approvals.states import ApprovalKind, ApprovalStatus
 from runs.hooks import Cursor
 from runs.principals import Principal
 from runs.queries import may_operate
@@ -27,7 +27,8 @@ VOID = "UPDATE approvals_grant SET status = 'void' WHERE approval_id = ANY(%s) A
 def cancel(*, approval_id: UUID, by: Principal, reason: str = "") -> Approval:
     """Cancel an open approval: the agent whose it is, or an operator of its team. Again: nothing changes.
 
-    Raises `NotVisible`, `NotEligible`, `AlreadyDecided`. Each of them is put on record.
+    Raises `NotVisible`, `NotEligible`, `AlreadyDecided`, `NotAllowed` (a question about a call in doubt: its run would
+    wait for ever). Each of them is put on record.
     """
     with deciding(approval_id, by=by, attempt="cancel") as case:
         if not may_operate(by, case.approval.run):
@@ -36,6 +37,9 @@ def cancel(*, approval_id: UUID, by: Principal, reason: str = "") -> Approval:
             return case.approval
         if not case.approval.is_open:
             raise already_decided(case)
+        if case.approval.kind != ApprovalKind.ACTION:
+            why = "A call is in doubt here, and its run waits for an answer: give one, or stop the run."
+            raise NotAllowed(approval_id, "cancel", why)
         case.settle(ApprovalStatus.CANCELLED, actor=by.actor, message=reason)
     return case.approval
 

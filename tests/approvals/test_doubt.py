@@ -7,12 +7,14 @@ from django.db import connection, transaction
 
 from approvals.errors import AlreadyDecided, GrantProblem, NotAllowed, NotEligible, VoteInvalid
 from approvals.models import Approval, Grant
+from approvals.services.cancelling import cancel
 from approvals.services.doubt import resolve_in_doubt
 from approvals.services.grants import spend
 from approvals.services.voting import vote
 from approvals.states import ApprovalStatus, GrantStatus
 from runs import bodies
 from runs.models import Step
+from runs.principals import Person
 from runs.states import StepState
 from tests.approvals.scenes import KEY, cast, events, in_doubt, opened, run_status
 
@@ -89,6 +91,16 @@ def test_stopping_cancels_the_run(approved, reviewer):
 
     assert answer(card, reviewer, "stop").status == ApprovalStatus.REJECTED
     assert run_status(card) == "cancelled"
+
+
+def test_it_cannot_be_cancelled_away_from_under_its_run(approved, person):
+    """The run would wait for an answer that nobody can give any more."""
+    card = in_doubt(approved)
+
+    with pytest.raises(NotAllowed, match="in doubt"):
+        cancel(approval_id=card.pk, by=Person(person("ops", "operator")))
+    assert Approval.objects.get(pk=card.pk).status == ApprovalStatus.PENDING
+    assert events(card)[-1] == "attempt.refused"
 
 
 def test_whoever_asked_for_the_run_cannot_say(approved, person):
