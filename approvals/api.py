@@ -34,7 +34,7 @@ from approvals.services.suspending import suspend
 from approvals.services.voting import vote
 from runs.clock import database_now
 from runs.endpoints import IDEMPOTENCY_KEY, Endpoint, idempotency_key, read_body
-from runs.models import Scope
+from runs.models import Scope, TokenScope
 from runs.paging import InvalidQuery, page, page_of, read_query
 from runs.permissions import PEOPLE_ONLY
 from runs.principals import AgentPrincipal, Person, Principal
@@ -104,6 +104,7 @@ class VotesView(Endpoint):
     """A person's verdict. It counts at once: there is no time to take it back, as there is in the inbox."""
 
     people = frozenset({"POST"})
+    token_scopes = {"POST": TokenScope.VOTE}
 
     @extend_schema(operation_id="approvals_vote", request=VoteShape, responses={201: ApprovalSerializer})
     def post(self, request: Request, approval_id: UUID) -> Response:
@@ -116,6 +117,7 @@ class VotesView(Endpoint):
             review=verdict["review"],
             args=canonical.dumps(verdict["args"]) if "args" in verdict else None,
             message=verdict["message"],
+            by_token=person.token is not None,
         )
         return Response(_shown(person, approval_id), status=201)
 
@@ -123,6 +125,8 @@ class VotesView(Endpoint):
         principal = self.principal()
         if isinstance(principal, AgentPrincipal):
             refuse(approval_id=self.kwargs["approval_id"], by=principal, attempt="vote", why=PEOPLE_ONLY)
+        if isinstance(principal, Person) and principal.token is not None:
+            refuse(approval_id=self.kwargs["approval_id"], by=principal, attempt="vote", why=message or "")
         super().permission_denied(request, message, code)
 
 

@@ -140,6 +140,17 @@ class StepUpNeeded(Refused):
 
 
 @dataclass
+class TokenNotEnough(Refused):
+    """A vote by personal token where the person has to decide themselves; `why` is a sentence for them."""
+
+    approval_id: UUID
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+@dataclass
 class ClaimedByOther(Refused):
     approval_id: UUID
     holder: str

@@ -33,8 +33,9 @@ class AutoSchema(SpectacularAutoSchema):
     def get_auth(self) -> list[dict[str, Any]]:
         """Only the ways to sign in that the view lets do anything."""
         view: Any = self.view
-        agents, people = self.method in view.scopes, self.method in view.people
-        return [scheme for scheme in super().get_auth() if (agents if "agentKey" in scheme else people)]
+        people = self.method in view.people
+        allowed = {"agentKey": self.method in view.scopes, "personalToken": people and self.method in view.token_scopes}
+        return [scheme for scheme in super().get_auth() if allowed.get(next(iter(scheme), ""), people)]
 
     def _get_response_bodies(self, direction: Any = "response") -> Any:
         responses = super()._get_response_bodies(direction)
@@ -50,6 +51,14 @@ class AgentKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
         return {"type": "http", "scheme": "bearer", "bearerFormat": "fmt_PREFIX_SECRET"}
+
+
+class PersonalTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "runs.authentication.PersonalTokenAuthentication"
+    name = "personalToken"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "bearerFormat": "fmp_PREFIX_SECRET"}
 
 
 class PersonBasicScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

@@ -54,6 +54,7 @@ DOMAIN: tuple[tuple[type[Exception], int, str], ...] = (
     (approvals.NotAllowed, 403, "not_allowed"),
     (approvals.EditInvalid, 400, "edit_invalid"),
     (approvals.VoteInvalid, 400, "vote_invalid"),
+    (approvals.TokenNotEnough, 403, "token_not_enough"),
     (approvals.StepUpNeeded, 403, "step_up_needed"),
     (approvals.ClaimedByOther, 409, "claimed"),
     (approvals.NothingToUndo, 409, "nothing_to_undo"),

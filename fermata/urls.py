@@ -25,6 +25,7 @@ urlpatterns = [
     path("", include("approvals.urls")),
     path("", include("runs.urls")),
     path("", include("runs.passwords.urls")),
+    path("", include("runs.tokens.urls")),
     path("", include("approvals.audit.urls")),
 ]
 

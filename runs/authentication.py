@@ -1,4 +1,5 @@
-"""Who sends a request: an agent with its key, or a person with a session or, on a development instance, a password."""
+"""Who sends a request: an agent with its key, or a person with a session, a token or, on a
+development instance, a password."""
 
 import base64
 import binascii
@@ -20,10 +21,12 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from runs.clock import DatabaseNow
-from runs.models import AgentKey
+from runs.models import AgentKey, PersonalToken
 from runs.principals import AgentPrincipal, Person
 
 _KEY = re.compile(r"fmt_([a-z0-9]{1,16})_[A-Za-z0-9_-]{20,100}", re.ASCII)
+_TOKENS = "fmp_"
+_TOKEN = re.compile(r"fmp_([a-z0-9]{1,16})_[A-Za-z0-9_-]{20,100}", re.ASCII)
 _NOTED_EVERY = timedelta(minutes=1)
 
 
@@ -32,7 +35,7 @@ class AgentKeyAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[AgentPrincipal, AgentKey] | None:
         scheme, _, text = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != "bearer":
+        if scheme.lower() != "bearer" or text.strip().startswith(_TOKENS):
             return None
         match = _KEY.fullmatch(text.strip())
         key = _living_key(match[1]) if match else None
@@ -44,6 +47,22 @@ class AgentKeyAuthentication(BaseAuthentication):
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="fermata"'
+
+
+class PersonalTokenAuthentication(BaseAuthentication):
+    """`Authorization: Bearer fmp_PREFIX_SECRET`. Every token that does not work gets the same answer."""
+
+    def authenticate(self, request: Request) -> tuple[Person, PersonalToken] | None:
+        scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not text.strip().startswith(_TOKENS):
+            return None
+        match = _TOKEN.fullmatch(text.strip())
+        token = _living_token(match[1]) if match else None
+        digest = hashlib.sha256(text.strip().encode()).digest()
+        if token is None or not hmac.compare_digest(digest, bytes(token.digest)):
+            raise AuthenticationFailed("The token is unknown, expired or revoked.", code="token_refused")
+        _note_use(token)
+        return Person(user=token.person, token=token), token
 
 
 class PersonSessionAuthentication(SessionAuthentication):
@@ -75,7 +94,7 @@ class PersonBasicAuthentication(BaseAuthentication):
         return Person(user=user), None
 
 
-EITHER = (AgentKeyAuthentication, PersonBasicAuthentication, PersonSessionAuthentication)
+EITHER = (AgentKeyAuthentication, PersonalTokenAuthentication, PersonBasicAuthentication, PersonSessionAuthentication)
 
 
 def _living_key(prefix: str) -> AgentKey | None:
@@ -87,10 +106,15 @@ def _living_key(prefix: str) -> AgentKey | None:
     )
 
 
-def _note_use(key: AgentKey) -> None:
+def _living_token(prefix: str) -> PersonalToken | None:
+    tokens = PersonalToken.objects.select_related("person").filter(prefix=prefix, person__is_active=True)
+    return tokens.filter(revoked_at__isnull=True, expires_at__gt=DatabaseNow()).first()
+
+
+def _note_use(key: AgentKey | PersonalToken) -> None:
     """About once a minute, so that most requests write nothing."""
     if key.last_used_at is None or now() - key.last_used_at > _NOTED_EVERY:
-        AgentKey.objects.filter(pk=key.pk).update(last_used_at=Now())
+        type(key)._default_manager.filter(pk=key.pk).update(last_used_at=Now())
 
 
 def _decoded(text: str) -> str:

@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 
 from runs.authentication import EITHER
 from runs.idempotency import Answer, idempotent, request_hash
+from runs.models import TokenScope
 from runs.paging import InvalidQuery
 from runs.permissions import ByScope
 from runs.principals import AgentPrincipal, Principal
@@ -27,12 +28,14 @@ _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
 
 class Endpoint(APIView):
-    """`scopes`: what an agent's key needs, by method. `people`: the methods that people may use."""
+    """`scopes`: what an agent's key needs, by method. `people`: the methods that people may use;
+    `token_scopes`: what a token of theirs needs for it."""
 
     authentication_classes = EITHER
     permission_classes = (ByScope,)
     scopes: ClassVar[dict[str, str]] = {}
     people: ClassVar[frozenset[str]] = frozenset()
+    token_scopes: ClassVar[dict[str, str]] = {"GET": TokenScope.READ}
 
     def principal(self) -> Principal:
         return self.request.user  # type: ignore[return-value]

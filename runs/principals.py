@@ -5,12 +5,15 @@ from typing import ClassVar
 
 from django.contrib.auth.models import User
 
-from runs.models import Agent, AgentKey
+from runs.models import Agent, AgentKey, PersonalToken
 
 
 @dataclass(frozen=True)
 class Person:
+    """`token`: the personal token that speaks for them, if it is not they themselves."""
+
     user: User
+    token: PersonalToken | None = None
     is_authenticated: ClassVar[bool] = True
 
     @property

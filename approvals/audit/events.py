@@ -55,6 +55,8 @@ class EventType(TextChoices):
     AGENT_CHANGED = "agent.changed"
     KEY_CREATED = "key.created"
     KEY_REVOKED = "key.revoked"
+    TOKEN_CREATED = "token.created"  # noqa: S105 - a name
+    TOKEN_REVOKED = "token.revoked"  # noqa: S105 - a name
     WEBHOOK_CHANGED = "webhook.changed"
     PERSON_CHANGED = "person.changed"
     DELEGATION_CHANGED = "delegation.changed"

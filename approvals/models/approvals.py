@@ -213,6 +213,7 @@ class Vote(models.Model):
     review = models.CharField(max_length=64)
     at = models.DateTimeField(db_default=Now())
     void = models.BooleanField(default=False)
+    by_token = models.BooleanField(default=False, db_default=False, help_text="A personal token voted.")
 
     class Meta:
         ordering = ("at", "id")

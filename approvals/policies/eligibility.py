@@ -66,7 +66,7 @@ class Electorate:
 
     def counts(self, vote: Vote) -> bool:
         """Whether the vote counts by today's rights."""
-        if self.why_not(vote.voter_id):
+        if self.why_not(vote.voter_id) or (vote.by_token and self.requirements.risk == Risk.HIGH):
             return False
         if vote.on_behalf_of_id is None:
             return self.holds_seat(vote.voter_id)

@@ -13,6 +13,7 @@ from approvals.errors import (
     NotEligible,
     NothingToUndo,
     StaleReview,
+    TokenNotEnough,
     VoteInvalid,
 )
 from approvals.models import Approval, Vote
@@ -23,10 +24,11 @@ from approvals.services.case import Case
 from approvals.services.deciding import deciding, retry_deadlocks
 from approvals.services.settling import NO_HOLD, already_decided, count
 from approvals.services.stepup import use_step_up
-from approvals.states import ApprovalKind, ApprovalStatus, Verdict
+from approvals.states import ApprovalKind, ApprovalStatus, Risk, Verdict
 from runs.principals import Person
 
 MAX_MESSAGE = 10_000
+CHANGED, CONFIRMED = "changed their mind", "decided themselves after a token had voted"
 
 
 @retry_deadlocks
@@ -40,14 +42,16 @@ def vote(
     message: str = "",
     hold: timedelta = NO_HOLD,
     on_behalf_of: User | None = None,
+    by_token: bool = False,
 ) -> Approval:
     """Record one person's verdict and, if it decides, settle at once or after `hold`.
 
     `review` is the digest of what the person was shown; `args`, for an edit, the new arguments as JSON text. Somebody
     without a seat of their own votes for a person who delegated to them; `on_behalf_of` says for whom, if it matters.
+    `by_token`: it is a personal token of theirs that votes.
 
     Raises `NotVisible`, `VoteInvalid`, `NotEligible`, `AlreadyDecided`, `StaleReview`, `NotAllowed`, `AlreadyVoted`,
-    `StepUpNeeded`, `EditInvalid`. Each of them is put on record.
+    `TokenNotEnough`, `StepUpNeeded`, `EditInvalid`. Each of them is put on record.
     """
     person = Person(voter)
     attempt = verdict if verdict in Verdict.values else "vote"
@@ -59,12 +63,16 @@ def vote(
             raise already_decided(case)
         _check_review(case, review)
         _check_allowed(case, voters, verdict, [voter.pk] if giver is None else [voter.pk, giver])
-        _make_room(case, verdict, voter, giver)
+        if by_token:
+            _check_token(case)
+        _make_room(case, verdict, voter, giver, by_token=by_token)
         if case.requirements.reauthentication:
             use_step_up(case, voter, verdict)
         if verdict == Verdict.EDIT:
             editing.revise(case, voter, args or "")
-        _cast(case, verdict, voter, giver, message)
+            if by_token:
+                _check_token(case)  # the edited action may be of another risk
+        _cast(case, verdict, voter, giver, message, by_token=by_token)
         count(case, voters, hold=hold, actor=person.actor)
     return case.approval
 
@@ -145,8 +153,16 @@ def _check_allowed(case: Case, voters: Electorate, verdict: str, people: list[in
         raise NotAllowed(approval.pk, verdict, why)
 
 
-def _make_room(case: Case, verdict: str, voter: User, giver: int | None) -> None:
-    """One vote for each person: changing one's own mind replaces it, anything else is refused.
+def _check_token(case: Case) -> None:
+    if case.requirements.risk == Risk.HIGH:
+        raise TokenNotEnough(case.approval.pk, "A personal token never counts for high risk: decide in the inbox.")
+    if case.requirements.reauthentication:
+        raise TokenNotEnough(case.approval.pk, "Here you have to prove that it is you: decide in the inbox.")
+
+
+def _make_room(case: Case, verdict: str, voter: User, giver: int | None, *, by_token: bool) -> None:
+    """One vote for each person: changing one's own mind replaces it, or saying oneself what a token said before;
+    anything else is refused.
 
     A delegated vote fills both people's seats, so neither of them can vote besides it.
     """
@@ -154,18 +170,19 @@ def _make_room(case: Case, verdict: str, voter: User, giver: int | None) -> None
     for earlier in case.votes():
         if people.isdisjoint({earlier.voter_id, earlier.on_behalf_of_id}):
             continue
-        if earlier.voter_id != voter.pk or earlier.verdict == verdict:
+        confirms = earlier.by_token and not by_token
+        if earlier.voter_id != voter.pk or (earlier.verdict == verdict and not confirms):
             raise AlreadyVoted(case.approval.pk, earlier.verdict, earlier.at)
         _void(earlier)
         case.record(
             EventType.VOTE_VOIDED,
             Person(voter).actor,
-            {"person": voter.pk, "verdict": earlier.verdict, "reason": "changed their mind"},
+            {"person": voter.pk, "verdict": earlier.verdict, "reason": CONFIRMED if confirms else CHANGED},
             person_id=voter.pk,
         )
 
 
-def _cast(case: Case, verdict: str, voter: User, giver: int | None, message: str) -> None:
+def _cast(case: Case, verdict: str, voter: User, giver: int | None, message: str, *, by_token: bool) -> None:
     Vote.objects.create(
         approval=case.approval,
         revision=case.approval.revision,
@@ -174,6 +191,7 @@ def _cast(case: Case, verdict: str, voter: User, giver: int | None, message: str
         verdict=verdict,
         message=message,
         review=case.approval.review,
+        by_token=by_token,
         at=case.now,
     )
     case.record(
@@ -188,6 +206,7 @@ def _cast(case: Case, verdict: str, voter: User, giver: int | None, message: str
             "review": case.approval.review,
             "action": case.approval.action,
             "args": case.approval.args,
+            "by_token": by_token,
         },
         person_id=voter.pk,
     )

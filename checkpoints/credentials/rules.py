@@ -135,6 +135,7 @@ RULES = (
     _rule("postman-key", "PMAK-", rb"\bPMAK-[a-f0-9]{24}-[a-f0-9]{34}\b"),
     _rule("figma-token", "figd_", rb"\bfigd_[\w-]{40}"),
     _rule("fermata-key", "fmt_", rb"\bfmt_[A-Za-z0-9]{12}_[\w-]{43}"),
+    _rule("fermata-token", "fmp_", rb"\bfmp_[A-Za-z0-9]{12}_[\w-]{43}"),
     # by the name beside it, inside one text; `scanning` looks at a dict's keys
     _rule(
         "authorization-header",

@@ -6,9 +6,11 @@ from runs.models.runs import Run, RunHead
 from runs.models.services import ServiceBeat
 from runs.models.steps import Draft, Gate, OutsideEvent, Step, StepEvidence
 from runs.models.teams import Membership, Role, Team
+from runs.models.tokens import TOKEN_LIFE, PersonalToken, TokenScope
 from runs.models.webhooks import Webhook, WebhookPost
 
 __all__ = [
+    "TOKEN_LIFE",
     "Agent",
     "AgentKey",
     "Build",
@@ -19,6 +21,7 @@ __all__ = [
     "Membership",
     "OnCredentials",
     "OutsideEvent",
+    "PersonalToken",
     "ResetLink",
     "Role",
     "Run",
@@ -28,6 +31,7 @@ __all__ = [
     "Step",
     "StepEvidence",
     "Team",
+    "TokenScope",
     "Webhook",
     "WebhookPost",
 ]

@@ -1,6 +1,6 @@
 """Passwords: who sets them, since when they hold, and the link by which somebody who lost theirs sets a new one.
 
-A session is bound to the password that it began under: setting one ends all of a person's sessions.
+A session is bound to the password that it began under: setting one ends all of a person's sessions, and their tokens.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ from runs.clock import DatabaseNow, database_now
 from runs.errors import RunError
 from runs.hooks import hooks
 from runs.models import Credential, Membership, ResetLink
+from runs.services.tokens import end_tokens
 
 LINK_LIFE = timedelta(hours=24)
 
@@ -110,6 +111,7 @@ def _set(person: User, password: str, *, actor: str, how: str) -> None:
     person.save(update_fields=["password"])
     now = note_password(person=person)
     ResetLink.objects.filter(person=person, ended_at__isnull=True).update(ended_at=now)
+    end_tokens(person=person, actor=actor, why=f"password {how}")
     _record(person, actor, {"what": f"password {how}"})
 
 

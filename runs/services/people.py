@@ -15,6 +15,7 @@ from runs.hooks import hooks
 from runs.models import Membership, Role, Team
 from runs.principals import Person
 from runs.services.passwords import PasswordRefused, check_password_rules, note_password
+from runs.services.tokens import end_tokens
 
 
 @dataclass
@@ -97,6 +98,8 @@ def set_active(*, person: User, active: bool, by: User | None = None) -> None:
     """Close an account, at once, or open it again. Without `by`: on the server's command line."""
     person.is_active = active
     person.save(update_fields=["is_active"])
+    if not active:
+        end_tokens(person=person, actor=Person(by).actor if by else "system", why="account closed")
     teams = Membership.objects.filter(user=person).values_list("team_id", flat=True)
     _record([*teams], by, {"person": person.pk, "active": active})
 

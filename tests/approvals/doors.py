@@ -16,6 +16,7 @@ from approvals.services.policymaking import propose_lifting
 from runs.clock import database_now
 from runs.models import Agent, Membership, Run, RunHead
 from runs.services.passwords import draw_link, open_link
+from runs.services.tokens import make_token
 from runs.states import ResumeMode, RunStatus
 from tests.approvals.scenes import HOLD, cast, in_doubt
 from tests.support.api import PASSWORD, as_agent, suspension
@@ -121,6 +122,11 @@ def linked(scene: Scene) -> None:
     scene.places["link"] = link.text
 
 
+def tokened(scene: Scene) -> None:
+    issued = make_token(person=scene.people["reviewer"], name="mine", lasts=timedelta(days=1), may_vote=True)
+    scene.places["token"] = issued.token.pk
+
+
 def nothing(scene: Scene) -> None:
     """The scene is enough as it is."""
 
@@ -142,6 +148,7 @@ BEFORE: dict[str, Callable[[Scene], None]] = {
     "confirm a delegation": lent,
     "open a reset link": linked,
     "use a reset link": linked,
+    "revoke a token": tokened,
     "fork a run": forkable,
     "claim a run": queued,
     "finish a run": queued,
@@ -174,6 +181,7 @@ def body(row: Row, scene: Scene) -> dict[str, Any]:
         "propose whose an agent is": {"owners": "deputy", "team": scene.agent.team.name},
         "propose a key": {"scopes": "runs:read"},
         "change one's own password": {"current": PASSWORD, "password": NEW_PASSWORD, "again": NEW_PASSWORD},
+        "make a token": {"name": "mine", "days": 1, "password": PASSWORD},
         "use a reset link": {"password": NEW_PASSWORD, "again": NEW_PASSWORD},
         "let somebody vote for you": {
             "taker": User.objects.get(username="deputy").pk,
@@ -208,4 +216,5 @@ def shown(what: str, scene: Scene) -> str:
         "propose a key": "fmt_",
         "find a delegation": "/end/",
         "use a reset link": "Your password is set",
+        "make a token": "This is the token",
     }.get(what, "")

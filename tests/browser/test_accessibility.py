@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
 from playwright.sync_api import Page
 
@@ -16,6 +17,7 @@ from runs.models import Agent, Run, RunHead
 from runs.states import RunKind, RunStatus
 from tests.approvals.scenes import cast, opened
 from tests.browser.conftest import Visitor
+from tests.support.api import PASSWORD
 
 pytestmark = pytest.mark.browser
 
@@ -76,6 +78,22 @@ def test_runs(visit: Callable[..., Visitor], agent: Agent, ana: User, look: dict
     check(visitor.go("/runs/"))
     check(visitor.go(f"/runs/{card.run_id}/"))
     check(visitor.go(f"/runs/{card.run_id}/history/"))
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_personal_tokens(visit: Callable[..., Visitor], ana: User, look: dict[str, Any]) -> None:
+    ana.password = PBKDF2PasswordHasher().encode(PASSWORD, "salt")  # the web process knows no quick one
+    ana.save(update_fields=["password"])
+    page = visit(ana, **look).go("/tokens/")
+    check(page)
+    page.get_by_role("button", name="Make it").click()
+    check(page)
+    page.get_by_label("What it is for").fill("nightly report")
+    page.get_by_label("Your password").fill(PASSWORD)
+    page.get_by_role("button", name="Make it").click()
+    page.get_by_text("This is the token").wait_for()
+    check(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= look["width"]
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +15,7 @@ from django.test import Client
 
 from runs.models import Agent
 from runs.services.agents import EVERYTHING, issue_key
+from runs.services.tokens import make_token
 
 API = "/api/v1"
 PASSWORD = "correct horse battery"
@@ -42,6 +44,12 @@ def as_agent(agent: Agent, scopes: Sequence[str] = EVERYTHING) -> Caller:
 
 def as_person(user: User, password: str = PASSWORD) -> Caller:
     return Caller("Basic " + base64.b64encode(f"{user.username}:{password}".encode()).decode())
+
+
+def with_token(user: User, *, may_vote: bool = True) -> Caller:
+    """With a personal token of theirs."""
+    issued = make_token(person=user, name="script", lasts=timedelta(days=1), may_vote=may_vote)
+    return Caller(f"Bearer {issued.text}")
 
 
 def in_browser(user: User) -> Caller:

@@ -35,6 +35,7 @@ SAMPLES = {
     "named-secret": f"export API_KEY={letters(32)}",
     "authorization-header": f"Authorization: Bearer {letters(40)}",
     "fermata-key": f"fmt_{letters(12)}_{letters(43)}",
+    "fermata-token": f"fmp_{letters(12)}_{letters(43)}",
 }
 HARMLESS = [
     "",
