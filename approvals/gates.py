@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal, get_args
 from uuid import UUID
 
 from approvals import canonical
@@ -28,6 +28,8 @@ from runs.hooks import Cursor
 from runs.models import Run
 from runs.strictjson import Number
 
+Until = Literal["all", "first"]
+FIRST = b"fermata/first-answer/1\0"
 ALL_VERDICTS = (Verdict.APPROVE, Verdict.EDIT, Verdict.REJECT, Verdict.RESPOND)
 
 
@@ -62,6 +64,7 @@ class Grant:
     action: str | None
     args: Mapping[str, Any] | None
     proposal: Proposal
+    gate: _Gate = field(repr=False, compare=False)
 
     def __bool__(self) -> bool:
         return self.outcome in GRANTING
@@ -93,9 +96,8 @@ class Grant:
         try:
             return run.perform(self.key, self.proposal.tool, self.args, Permission(approval_id, spend_grant, report))
         except GrantProblem:
-            gate = _Gate(run, (self.proposal,))
-            answers = run.ask_again(gate.questions[0], gate)
-            again = _grant(self.proposal, answers[self.key])
+            answers = run.ask_again(self.gate.questions[self.key], self.gate)
+            again = _grant(self.gate, self.proposal, answers[self.key])
             if not again:
                 raise StepFailed(again.message or f"{self.key} was {again.outcome} when it was asked again") from None
             return again.perform(run)
@@ -123,15 +125,21 @@ def require_approval(
     return require_approvals(run, [proposal])[key]
 
 
-def require_approvals(run: RunContext, proposals: Sequence[Proposal]) -> dict[str, Grant]:
-    """Ask about several actions at one gate; parks until all are decided. Answers by key, never by order."""
+def require_approvals(run: RunContext, proposals: Sequence[Proposal], *, until: Until = "all") -> dict[str, Grant]:
+    """Ask about several actions at one gate; parks until all are decided. Answers by key, never by order.
+
+    `until="first"`: the first answer is enough. As soon as one is approved, edited, rejected or responded to, or
+    expires, the others are cancelled. What a policy denies or somebody cancels is no answer: the others stay open.
+    """
+    if until not in get_args(Until):
+        raise AuthorError(f"require_approvals: until= is 'all' or 'first', not {until!r}")
     for proposal in proposals:
         tool: object = proposal.tool  # authors pass what they like
         if not isinstance(tool, Tool) or not tool.gated:
             raise AuthorError(f"gate {proposal.key!r}: tool= takes a function registered with @tool(gated=True)")
-    gate = _Gate(run, tuple(proposals))
-    answers = run.ask(gate.questions, gate)
-    return {proposal.key: _grant(proposal, answers[proposal.key]) for proposal in proposals}
+    gate = _Gate(run, tuple(proposals), until)
+    answers = run.ask(tuple(gate.questions.values()), gate)
+    return {proposal.key: _grant(gate, proposal, answers[proposal.key]) for proposal in proposals}
 
 
 def posted_approvals(run: RunContext) -> dict[str, Grant]:
@@ -149,11 +157,17 @@ def posted_approvals(run: RunContext) -> dict[str, Grant]:
 class _Gate:
     """The questions of one gate, and how they are opened in the transaction that parks the run."""
 
-    def __init__(self, run: RunContext, proposals: tuple[Proposal, ...]) -> None:
+    def __init__(self, run: RunContext, proposals: tuple[Proposal, ...], until: Until) -> None:
         self._run = run
-        self._asks = {proposal.key: _ask(proposal) for proposal in proposals}
+        self._asks = {p.key: replace(_ask(p), closes_others=until == "first") for p in proposals}
         self._prepared: dict[str, PreparedAsks] = {}
-        self.questions = [Question(key, question_digest(ask)) for key, ask in self._asks.items()]
+        digests = {key: question_digest(ask) for key, ask in self._asks.items()}
+        if until == "first":
+            # One question that changes makes all of them new: an answer of the old gate must not stand beside one of
+            # the new gate.
+            whole = b"".join(sorted(digests.values()))
+            digests = {key: hashlib.sha256(FIRST + own + whole).digest() for key, own in digests.items()}
+        self.questions = {key: Question(key, digest) for key, digest in digests.items()}
 
     def prepare(self, keys: Sequence[str]) -> None:
         """Find the policies that apply, check the schemas, and compute the digests, before the transaction begins."""
@@ -218,7 +232,7 @@ def _posted(approval: Approval) -> Proposal:
     )
 
 
-def _grant(proposal: Proposal, answer: Mapping[str, Any]) -> Grant:
+def _grant(gate: _Gate, proposal: Proposal, answer: Mapping[str, Any]) -> Grant:
     args = answer["args"]
     return Grant(
         key=proposal.key,
@@ -228,6 +242,7 @@ def _grant(proposal: Proposal, answer: Mapping[str, Any]) -> Grant:
         action=answer["action"],
         args=None if args is None else plain(canonical.parse(args)),
         proposal=proposal,
+        gate=gate,
     )
 
 

@@ -50,6 +50,7 @@ class GrantStatus(TextChoices):
 OPEN = frozenset({ApprovalStatus.PENDING, ApprovalStatus.HELD})
 SETTLED = frozenset(ApprovalStatus) - OPEN
 GRANTING = frozenset({ApprovalStatus.APPROVED, ApprovalStatus.EDITED})
+CLOSED = frozenset({ApprovalStatus.CANCELLED, ApprovalStatus.SUPERSEDED})  # taken back, without an answer
 
 TRANSITIONS: dict[ApprovalStatus, frozenset[ApprovalStatus]] = {
     ApprovalStatus.PENDING: SETTLED | {ApprovalStatus.HELD},

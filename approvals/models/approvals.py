@@ -52,6 +52,9 @@ class Approval(models.Model):
         models.CharField(max_length=160), help_text="Of whom the agent asked for somebody: group:NAME, person:ID."
     )
     grant_life = models.DurationField()
+    closes_others = models.BooleanField(
+        db_default=False, default=False, help_text="Its gate takes the first answer: this one's closes the others."
+    )
     created_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField(null=True, blank=True)
     held_until = models.DateTimeField(null=True, blank=True)

@@ -126,7 +126,7 @@ def build_card(approval: Approval, viewer: User, *, revealed: bool = False) -> C
         earlier=decided_in_run(approval, viewer=Person(viewer), limit=PAST_SHOWN),
         similar=similar_decided(approval, viewer=Person(viewer), limit=PAST_SHOWN),
         seats=policy.seat_lines(requirements, policies.tally(electorate, counting)),
-        rules=policy.rule_lines(requirements),
+        rules=policy.rule_lines(requirements, closes_others=approval.closes_others),
         votes=policy.vote_lines(cast, approval),
         eligibility=policy.right_to_vote(electorate, viewer) if approval.is_open else "",
         why_not=why_not,

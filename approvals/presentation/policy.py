@@ -57,9 +57,10 @@ def seat_lines(requirements: Requirements, tally: Tally) -> list[SeatLine]:
     return lines
 
 
-def rule_lines(requirements: Requirements) -> list[str]:
-    """What else the policies ask, one sentence each."""
-    rules = [f"An approval must be used within {span(requirements.grant_life)}, once."]
+def rule_lines(requirements: Requirements, *, closes_others: bool) -> list[str]:
+    """What else the policies ask, and the gate, one sentence each."""
+    rules = ["The first answer at this gate counts: it closes the other questions."] if closes_others else []
+    rules += [f"An approval must be used within {span(requirements.grant_life)}, once."]
     if requirements.reason:
         rules.append("A reason must be given.")
     if requirements.reauthentication:

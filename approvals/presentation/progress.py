@@ -10,7 +10,7 @@ from approvals import canonical
 from approvals.models import Approval, Decision, Grant, Vote
 from approvals.presentation.chips import settled_chip
 from approvals.presentation.policy import DID, name_of
-from approvals.states import GRANTING, ApprovalKind, ApprovalStatus, GrantStatus, Verdict
+from approvals.states import CLOSED, GRANTING, ApprovalKind, ApprovalStatus, GrantStatus, Verdict
 from runs.models import Gate, WebhookPost
 from runs.presentation.status import status_line
 from runs.presentation.values import pretty
@@ -27,7 +27,6 @@ GRANTS = {
     GrantStatus.VOID: ("Void", WRONG, "the run ended or asked again before it was used"),
     GrantStatus.LAPSED: ("Lapsed", WRONG, "the approval ran out before it was used"),
 }
-CLOSED = frozenset({ApprovalStatus.SUPERSEDED, ApprovalStatus.CANCELLED})
 OVER = frozenset(GrantStatus) - {GrantStatus.READY, GrantStatus.SPENT, GrantStatus.IN_DOUBT}
 
 

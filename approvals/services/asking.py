@@ -27,7 +27,7 @@ class Ask:
     """One action to be decided about. `args` and `args_schema` are JSON text.
 
     `groups` and `users` (names) are people who must approve besides those whom the policies ask. `expires_in` and
-    `grant_life` can only shorten what the policies allow.
+    `grant_life` can only shorten what the policies allow. `closes_others`: the first answer at this gate is enough.
     """
 
     key: str
@@ -44,6 +44,7 @@ class Ask:
     tool_version: str = ""
     target: str = ""
     grant_life: timedelta | None = None
+    closes_others: bool = False
 
 
 @dataclass(frozen=True)

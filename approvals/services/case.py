@@ -13,11 +13,13 @@ from approvals.audit import EventType
 from approvals.models import Approval, Vote
 from approvals.policies import Electorate, Requirements
 from approvals.services.conclusion import conclude
-from approvals.states import GRANTING, ApprovalKind, ApprovalStatus
+from approvals.states import CLOSED, GRANTING, OPEN, ApprovalKind, ApprovalStatus
 from runs.clock import database_now
 from runs.hooks import Cursor
 from runs.services.answering import answer_gate
 from runs.services.locking import LockedRun, lock_run
+
+ANSWERED_FIRST = "another question of this gate was answered first"
 
 
 @dataclass
@@ -107,7 +109,26 @@ class Case:
                     self.approval.pk, outcome, message=message, args=settled.args, action=settled.action, by=by
                 ),
             )
+            if self.approval.closes_others and _answers(outcome, by):
+                self._close_others()
         self.approval.refresh_from_db()
+
+    def _close_others(self) -> None:
+        """This one's answer is the gate's: cancel its other questions. The run's lock is held, so nobody else is here.
+
+        A run is parked at one gate at a time: what it has open in this turn belongs to this one.
+        """
+        others = Approval.objects.filter(
+            run=self.approval.run_id, turn=self.approval.turn, kind=ApprovalKind.ACTION, status__in=sorted(OPEN)
+        )
+        for pk in others.order_by("pk").values_list("pk", flat=True):
+            other = take(self.cursor, approval_id=pk, run_id=self.approval.run_id)
+            other.settle(ApprovalStatus.CANCELLED, actor="system", message=ANSWERED_FIRST)
+
+
+def _answers(outcome: ApprovalStatus, by: User | None) -> bool:
+    """Whether it is a person's, a rule's or the clock's. A denial by policy and a cancellation are no answers."""
+    return by is not None if outcome == ApprovalStatus.REJECTED else outcome not in CLOSED
 
 
 def gate_answer(

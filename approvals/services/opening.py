@@ -30,12 +30,12 @@ INSERT_APPROVAL = """
 INSERT INTO approvals_approval (
     id, team_id, agent_id, run_id, kind, turn, key, generation, status, tool, tool_version, target, revision, args,
     action, review, snapshot_digest, title, description, risk, allowed, args_schema, asked, requirements, pools, wanted,
-    grant_life, created_at, expires_at, supersedes_id, automatic_id, voted_by
+    grant_life, closes_others, created_at, expires_at, supersedes_id, automatic_id, voted_by
 )
 SELECT %(id)s, %(team)s, %(agent)s, %(run)s, 'action', %(turn)s, %(key)s, %(generation)s, 'pending', %(tool)s,
     %(tool_version)s, %(target)s, 1, %(args)s, %(action)s, %(review)s, %(snapshot)s, %(title)s, %(description)s,
     %(risk)s, %(allowed)s, %(args_schema)s, %(asked)s, %(requirements)s, %(pools)s, %(wanted)s, %(grant_life)s,
-    at, at + make_interval(secs => %(deadline)s), %(supersedes)s, %(automatic)s, '{}'
+    %(closes_others)s, at, at + make_interval(secs => %(deadline)s), %(supersedes)s, %(automatic)s, '{}'
 FROM fermata_now() AS at
 """
 INSERT_REVISION = """
@@ -125,6 +125,7 @@ def _open(cursor: Cursor, item: PreparedAsk, run: RunFacts, *, turn: int, snapsh
         "pools": sorted(item.requirements.pools),
         "wanted": sorted(item.requirements.wanted),
         "grant_life": item.requirements.grant_life,
+        "closes_others": ask.closes_others,
         "deadline": deadline.total_seconds() if (deadline := item.requirements.deadline) else None,
         "supersedes": earlier[0] if earlier else None,
         "automatic": item.automatic,

@@ -146,7 +146,9 @@ def _pending(head: RunHead, kind: ApprovalKind) -> Iterator[Approval]:
 
 def _approve(approval: Approval) -> None:
     with transaction.atomic(durable=True), connection.cursor() as cursor:
-        take(cursor, approval_id=approval.pk, run_id=approval.run_id).settle(ApprovalStatus.APPROVED, actor=ACTOR)
+        case = take(cursor, approval_id=approval.pk, run_id=approval.run_id)
+        if case.approval.is_open:  # another one's answer may have closed it
+            case.settle(ApprovalStatus.APPROVED, actor=ACTOR)
 
 
 def _keys(step: Step) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from approvals.gates import require_approval
+from approvals.gates import Proposal, require_approvals
 from runs.authoring import DidNotHappen, RunContext, tool, workflow
 
 
@@ -44,9 +44,10 @@ class Sound:
 
     def finish(self, run: RunContext) -> object:
         assert run.wait_for_event("certify/paid") == {"by": "card"}
-        args = {"to": run.input["to"]}
-        grant = require_approval(run, "mail", tool=mail, args=args, title="Mail", groups=["nobody here"])
-        return run.complete(grant.perform(run))
+        mails = {"mail": run.input["to"], "other": "bob"}
+        proposals = [Proposal(k, mail, {"to": to}, title="Mail", groups=["nobody here"]) for k, to in mails.items()]
+        grants = require_approvals(run, proposals, until="first")
+        return run.complete([grant.perform(run) for grant in grants.values() if grant])
 
 
 certify_samples = {

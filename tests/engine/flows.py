@@ -123,6 +123,21 @@ class GateGroup:
         return run.complete(results)
 
 
+@workflow("test/first-answer")
+class FirstAnswer:
+    """Alternatives, of which the first answer takes one; the last of them may change its amount."""
+
+    def start(self, run: RunContext) -> object:
+        calls = {"call_1": "1.00", "call_2": "2.00", "call_3": SWITCH.get("amount", "3.00")}
+        answers = require_approvals(
+            run,
+            [Proposal(key, pay, {"amount": amount}, title=f"Pay {amount}") for key, amount in calls.items()],
+            until="first",
+        )
+        run.state["paid"] = [a.perform(run) for a in answers.values() if a]
+        return run.complete({"paid": run.state["paid"], **{key: a.outcome.value for key, a in answers.items()}})
+
+
 @workflow("test/gate-loop")
 class GateLoop:
     """A gate in a loop: a phase that names itself, so every turn has its own gate of the same key."""
