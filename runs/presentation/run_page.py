@@ -92,10 +92,10 @@ STEPS = {
     StepState.NOT_PERFORMED: ("cancelled", "Did not happen:"),
 }
 POSTS = {
-    PostState.PENDING: ("queued", "Is to tell its agent"),
-    PostState.DELIVERED: ("completed", "Told its agent"),
-    PostState.SUPERSEDED: ("cancelled", "Left to the next to tell its agent"),
-    PostState.GIVEN_UP: ("failed", "Gave up telling its agent"),
+    PostState.PENDING: ("queued", "Is to tell its agent:"),
+    PostState.DELIVERED: ("completed", "Told its agent:"),
+    PostState.SUPERSEDED: ("cancelled", "Left to the next to tell its agent:"),
+    PostState.GIVEN_UP: ("failed", "Gave up telling its agent:"),
 }
 
 
@@ -121,6 +121,8 @@ def _happening(entry: Entry) -> Happening:
             mark, title, more = "responded", "Was told", []
         case "webhook":
             mark, title = POSTS[PostState(facts["state"])]
+            if facts["state"] == PostState.PENDING and facts["last_error"]:
+                mark, title = "warning", "Cannot tell its agent yet:"
             more = [_tries(facts["attempts"], facts["last_error"])]
         case _:
             mark, title, more = ("queued" if entry.what == "created" else entry.what), "The run was", []

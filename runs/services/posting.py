@@ -33,6 +33,7 @@ LONGEST_REST = 60.0  # seconds that one receiver's failures keep its other posts
 CLAIM = """
     UPDATE runs_webhook SET claim = claim + 1, claimed_until = fermata_now() + interval '60 s', rung_at = NULL
     WHERE agent_id = %s AND verified_at IS NOT NULL AND gone_at IS NULL
+      AND EXISTS (SELECT 1 FROM runs_agent a WHERE a.id = runs_webhook.agent_id AND a.is_active)
       AND (claimed_until IS NULL OR claimed_until <= fermata_now())
       AND (rests_until IS NULL OR rests_until <= fermata_now())
       AND EXISTS (
@@ -87,7 +88,7 @@ GIVE_UP = """
 UNHEARD = """
     UPDATE runs_webhook w SET rung_at = fermata_now()
     WHERE w.agent_id IN (
-        SELECT h.agent_id FROM runs_webhook h
+        SELECT h.agent_id FROM runs_webhook h JOIN runs_agent a ON a.id = h.agent_id AND a.is_active
         WHERE h.verified_at IS NOT NULL AND h.gone_at IS NULL
           AND (h.claimed_until IS NULL OR h.claimed_until <= (SELECT fermata_now()))
           AND (h.rests_until IS NULL OR h.rests_until <= (SELECT fermata_now()))
@@ -97,7 +98,7 @@ UNHEARD = """
               WHERE p.agent_id = h.agent_id AND p.state = 'pending'
                 AND p.next_attempt_at <= (SELECT fermata_now()) - interval '1 s'
           )
-        LIMIT %s FOR UPDATE SKIP LOCKED
+        LIMIT %s FOR UPDATE OF h SKIP LOCKED
     )
     RETURNING w.agent_id
 """

@@ -43,7 +43,7 @@ def test_the_timeline_says_what_was_told_and_what_was_not(
     assert (entry()["what"], entry()["facts"]["state"]) == ("1 (run.ready)", "pending")
     assert (entry()["facts"]["attempts"], entry()["facts"]["last_error"]) == (1, "it answered 500")
     shown = page(reviewer, f"/runs/{failing['run']['id']}/")
-    assert "Is to tell its agent" in shown
+    assert "Cannot tell its agent yet" in shown
     assert "after 1 attempt: it answered 500" in shown
     assert "which is told by webhook" in shown
     assert "its agent takes it up" in shown

@@ -229,6 +229,15 @@ def test_gone_ends_the_attempts_until_it_is_verified_again(
     assert posts(suspended["run"]["id"]) == [(1, "run.ready", "delivered")]
 
 
+def test_an_agent_that_is_switched_off_is_told_nothing(hooked: Agent, park: Park, decide: Decide) -> None:
+    decide(park())
+    Agent.objects.update(is_active=False)
+    assert sweep_posts() == 0
+    assert not post_next(agent_id=hooked.pk)
+    Agent.objects.update(is_active=True)
+    assert post_next(agent_id=hooked.pk)
+
+
 def test_a_claim_that_ran_out_is_told_about_again(
     hooked: Agent, park: Park, decide: Decide, receiver: Receiver, move_clock: MoveClock
 ) -> None:
