@@ -141,7 +141,15 @@ def _policy(change: RuleChange) -> tuple[str, Sequence[Fact]]:
     before = version_facts(newest) if newest else []
     facts = compared(before, draft_facts(policy)) if policy.is_active else GONE
     was_off = Policy.objects.filter(team=change.team_id, name=policy.name, is_active=False).exists()
+    if policy.is_active:
+        facts = [*facts, *_pools(policy)]
     return policy.name, [Fact("Becomes", "in force again"), *facts] if policy.is_active and was_off else facts
+
+
+def _pools(policy: PolicyDraft) -> list[Fact]:
+    """Who is in the groups that it names: until it does, they were nobody's concern."""
+    named = dict.fromkeys(part["group"] for part in (*policy.quorum, *policy.escalation) if part["group"])
+    return [Fact(f"In {group} now", _people(_members(group))) for group in named]
 
 
 def _automatic_rule(change: RuleChange) -> tuple[str, Sequence[Fact]]:
@@ -157,8 +165,8 @@ def _lifting(change: RuleChange) -> tuple[str, Sequence[Fact]]:
 
 def _group(change: RuleChange) -> tuple[str, Sequence[Fact]]:
     draft = GroupDraft.from_text(change.body)
-    members = User.objects.filter(groups__name=draft.group).values_list("pk", flat=True)
-    facts = [("Joins", _people(draft.add)), ("Leaves", _people(draft.remove)), ("In it now", _people(members))]
+    facts = [("Joins", _people(draft.add)), ("Leaves", _people(draft.remove))]
+    facts.append(("In it now", _people(_members(draft.group))))
     facts.append(("Decides in", _teams(change.teams)))
     return draft.group, [Fact(name, text) for name, text in facts if text not in (NOBODY, "") or name == "In it now"]
 
@@ -211,6 +219,10 @@ def called(user: User) -> str:
     """A person beyond doubt: the name that they sign in with stands beside the one that they go by."""
     name = user.get_full_name()
     return f"{name} ({user.get_username()})" if name else user.get_username()
+
+
+def _members(group: str) -> list[int]:
+    return list(User.objects.filter(groups__name=group).values_list("pk", flat=True))
 
 
 def _people(people: Iterable[int]) -> str:

@@ -13,7 +13,7 @@ from approvals.models import AutomaticRule, AutomaticStop, Delegation, Policy, R
 from approvals.services.delegating import delegate
 from runs.clock import database_now
 from runs.models import Agent, Membership, Team
-from tests.approvals.scenes import policy
+from tests.approvals.scenes import in_group, policy
 
 pytestmark = pytest.mark.django_db
 
@@ -76,6 +76,13 @@ def test_the_next_version_starts_from_the_newest(agent: Agent, amy: Client, ann:
     page = ann.get(f"/rules/policies/{money.pk}/").content.decode()
     assert "Version 2" in page
     assert "Not in force" in page
+
+
+def test_a_proposal_says_who_is_in_the_groups_that_it_names(amy: Client, team: Team, person) -> None:
+    """While no policy named the group, one administrator alone could fill it."""
+    in_group(person("mallory"), "finance")
+    amy.post(f"/rules/teams/{team.pk}/policies/propose/", POLICY)
+    assert '<dt>In finance now</dt><dd class="said">mallory</dd>' in amy.get("/rules/").content.decode()
 
 
 def test_a_proposal_says_what_it_changes(agent: Agent, amy: Client, team: Team) -> None:
