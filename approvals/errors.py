@@ -233,6 +233,10 @@ class ChangeRefused(ApprovalError):
         return self.why
 
 
+class SettledMeanwhile(ChangeRefused):
+    """The rules of what is settled do not change any more."""
+
+
 @dataclass
 class ChangeDecided(ChangeRefused):
     """Somebody else was first: `by` is a display name, `outcome` what became of the proposal."""

@@ -23,6 +23,7 @@ urlpatterns = [
     path("rules/", rules.rules, name="rules"),
     path("rules/policies/<int:policy_id>/", rules.policy_page, name="policy"),
     path("rules/policies/<int:policy_id>/switch/", rules.policy_switch, name="policy-switch"),
+    path("rules/policies/<int:policy_id>/reapply/", rules.policy_reapply, name="policy-reapply"),
     path("rules/teams/<int:team_id>/policies/propose/", rules.policy_proposal, name="policy-propose"),
     path("rules/teams/<int:team_id>/automatic/propose/", rules.automatic_proposal, name="automatic-propose"),
     path("rules/teams/<int:team_id>/automatic/stop/", rules.automatic_stop, name="automatic-stop"),

@@ -5,7 +5,8 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
-from approvals.models import Delegation, Policy, RuleChange
+from approvals.models import Approval, Delegation, Policy, RuleChange
+from approvals.states import OPEN, ApprovalKind
 from runs.clock import DatabaseNow
 from runs.models import Membership, Role, Team
 from runs.principals import Person
@@ -26,6 +27,13 @@ def teams_administered_by(person: Person) -> QuerySet[Team]:
 
 def policies_for(person: Person) -> QuerySet[Policy]:
     return Policy.objects.filter(team__in=teams_ruled_for(person))
+
+
+def open_under(policy: Policy) -> QuerySet[Approval]:
+    """The actions that wait for a decision and were asked under some version of the policy."""
+    named = f'{{"id":{policy.pk},"name":'  # as canonical JSON has it
+    waiting = Approval.objects.filter(team=policy.team_id, kind=ApprovalKind.ACTION, status__in=sorted(OPEN))
+    return waiting.filter(requirements__contains=named)
 
 
 def changes_for(person: Person) -> QuerySet[RuleChange]:

@@ -6,14 +6,15 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 
 from approvals.audit import EventType
-from approvals.errors import ChangeRefused, PolicyInvalid
-from approvals.models import Approval, ChangeKind, RuleChange
+from approvals.errors import PolicyInvalid, SettledMeanwhile
+from approvals.models import Approval, ChangeKind, Policy, RuleChange
 from approvals.policies.drafts import PolicyDraft, RuleDraft
+from approvals.queries.rules import open_under
 from approvals.services.case import take
 from approvals.services.changes import check_administers, propose
 from approvals.services.freshness import current_requirements, freshen
 from approvals.services.settling import NO_HOLD, count
-from approvals.states import ApprovalKind
+from approvals.states import ApprovalKind, ApprovalStatus
 from runs.models import Team
 from runs.principals import Person
 
@@ -36,7 +37,7 @@ def propose_lifting(*, team: Team, by: User) -> RuleChange:
 def reapply(*, approval_id: UUID, by: User) -> Approval:
     """Give an open approval the requirements that today's policies ask, looser ones included, and count again.
 
-    Raises `Approval.DoesNotExist`, `ChangeRefused`.
+    Raises `Approval.DoesNotExist`, `ChangeRefused`; `SettledMeanwhile`, if it is open no longer.
     """
     approval = Approval.objects.only("run_id", "team_id").get(pk=approval_id)
     check_administers(by, [approval.team_id])
@@ -44,7 +45,7 @@ def reapply(*, approval_id: UUID, by: User) -> Approval:
         case = take(cursor, approval_id=approval_id, run_id=approval.run_id)
         freshen(case)
         if not case.approval.is_open or case.approval.kind != ApprovalKind.ACTION:
-            raise ChangeRefused("It is settled.")
+            raise SettledMeanwhile("It is settled.")
         before = case.approval.requirements
         case.require(current_requirements(case.approval, case.requirements))
         case.record(
@@ -52,8 +53,22 @@ def reapply(*, approval_id: UUID, by: User) -> Approval:
             Person(by).actor,
             {"requirements_before": before, "requirements": case.approval.requirements, "person": by.pk},
         )
-        count(case, case.electorate([]), hold=NO_HOLD, actor=Person(by).actor)
+        if case.approval.status == ApprovalStatus.PENDING:  # a held vote can still be taken back, and is counted then
+            count(case, case.electorate([]), hold=NO_HOLD, actor=Person(by).actor)
     return case.approval
+
+
+def reapply_policy(*, policy: Policy, by: User) -> int:
+    """`reapply` to everything open that was asked under the policy; returns to how many. Raises `ChangeRefused`."""
+    check_administers(by, [policy.team_id])
+    seen = 0
+    for approval_id in list(open_under(policy).order_by("id").values_list("id", flat=True)):
+        try:
+            reapply(approval_id=approval_id, by=by)
+        except SettledMeanwhile:
+            continue
+        seen += 1
+    return seen
 
 
 def tighten_open(*, team_id: int) -> int:

@@ -14,7 +14,7 @@ from approvals.models import AutomaticRule, ChangeKind, Policy, RuleChange
 from approvals.presentation.changes import change_line
 from approvals.presentation.facts import version_facts
 from approvals.presentation.rules import team_rules
-from approvals.queries.rules import changes_for, policies_for, teams_administered_by, teams_ruled_for
+from approvals.queries.rules import changes_for, open_under, policies_for, teams_administered_by, teams_ruled_for
 from approvals.services import changes, policymaking
 from approvals.services.automatic import stop
 from runs.access import signed_in
@@ -38,6 +38,7 @@ def policy_page(request: HttpRequest, person: Person, policy_id: int) -> HttpRes
         "section": "rules",
         "policy": policy,
         "versions": [(version, version_facts(version)) for version in policy.versions.select_related("created_by")],
+        "waiting": open_under(policy).count(),
         "may_change": teams_administered_by(person).filter(pk=policy.team_id).exists(),
     }
     return render(request, "rules/policy.html", context)
@@ -67,6 +68,22 @@ def policy_switch(request: HttpRequest, person: Person, policy_id: int) -> HttpR
         raise Http404
     draft = draft_of(newest, is_active=not policy.is_active)
     return _attempt(request, person, lambda: policymaking.propose_policy(team=policy.team, by=person.user, draft=draft))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def policy_reapply(request: HttpRequest, person: Person, policy_id: int) -> HttpResponse:
+    """Let what is open follow today's rules where they ask for less, too: asked first, then done at once."""
+    policy = _policy(person, policy_id)
+    _administered(person, policy.team_id)
+    if request.method == "POST":
+        try:
+            policymaking.reapply_policy(policy=policy, by=person.user)
+        except ChangeRefused as error:
+            return _rules(request, person, refusal=error, status=403)
+        return redirect("policy", policy.pk)
+    context = {"section": "rules", "policy": policy, "waiting": open_under(policy).count()}
+    return render(request, "rules/reapply.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
