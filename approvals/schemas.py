@@ -19,6 +19,7 @@ from referencing import Registry
 from approvals import canonical
 from runs.strictjson import NotStrictJSON, escape
 
+MAX_ARGS = 4 * 1024 * 1024  # characters; a person is to read them
 MAX_BYTES = 32 * 1024
 MAX_DEPTH = 20
 MAX_ERRORS = 100
@@ -68,6 +69,8 @@ def errors_in(args: str, schema: str) -> Errors:
 
     `schema` is text that `schema_errors` found nothing in. Arguments must be an object whatever the schema says.
     """
+    if len(args) > MAX_ARGS:
+        return [("", f"have {len(args)} characters as canonical text; the limit is {MAX_ARGS}")]
     try:
         value = canonical.parse(args)
     except NotStrictJSON as error:

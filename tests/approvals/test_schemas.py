@@ -124,3 +124,10 @@ def test_a_schema_that_asks_for_too_much_is_said_to_be_uncheckable():
     with pytest.raises(schemas.TooMuchWork):
         schemas.fits("{}", '{"$ref":"#"}')
     assert schemas.errors_in("{}", '{"$ref":"#"}') == [("", "cannot be checked: the schema asks for too much work")]
+
+
+def test_arguments_that_nobody_could_read_are_refused_before_they_are_parsed() -> None:
+    longest = schemas.MAX_ARGS - len('{"a":""}')
+    assert schemas.errors_in(f'{{"a":"{"x" * longest}"}}', "{}") == []
+    too_long = [("", f"have {schemas.MAX_ARGS + 1} characters as canonical text; the limit is {schemas.MAX_ARGS}")]
+    assert schemas.errors_in("{" * (schemas.MAX_ARGS + 1), "{}") == too_long
