@@ -17,6 +17,7 @@ from runs.endpoints import IDEMPOTENCY_KEY, Endpoint, read_body
 from runs.models import Scope
 from runs.paging import next_url, page, page_of, read_query
 from runs.presentation.snapshots import document
+from runs.principals import Person
 from runs.serializers import (
     CheckpointQuery,
     CheckpointSerializer,
@@ -80,7 +81,10 @@ class RunView(RunEndpoint):
 
 
 class SnapshotView(RunEndpoint):
-    """What a checkpoint holds. A value that JSON has no type for is an object whose only keys begin with `py/`."""
+    """What a checkpoint holds. A value that JSON has no type for is an object whose only keys begin with `py/`.
+
+    People are given it as the pages show it, with credentials masked; the run's agent as it was saved.
+    """
 
     scopes = {"GET": Scope.RUNS_READ}
     people = frozenset({"GET"})
@@ -91,7 +95,7 @@ class SnapshotView(RunEndpoint):
         run = self.run(run_id, among=queries.readable_by)
         with connection.cursor() as cursor:
             snapshot, _ = store.load(cursor, run_id=run.pk, seq=seq)
-        return Response(document(snapshot))
+        return Response(document(snapshot, mask=isinstance(self.principal(), Person)))
 
 
 class CheckpointsView(RunEndpoint):

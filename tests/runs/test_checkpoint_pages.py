@@ -13,7 +13,7 @@ from django.test import Client
 from runs.models import Agent
 from tests.approvals.scenes import parked_run
 from tests.checkpoints.store.runs import Run as Saved
-from tests.support.api import as_agent, suspension
+from tests.support.api import as_agent, as_person, suspension
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "Zq8vR2xLw5TkP1nYb7Gd"
@@ -139,6 +139,16 @@ def test_credentials_are_masked(client: Client, with_a_password: UUID, place: st
     shown = client.get(f"/runs/{with_a_password}/{place}").content.decode()
     assert PASSWORD not in shown
     assert "[redacted: named-secret]" in shown
+
+
+def test_the_api_masks_them_for_people_and_not_for_the_agent(
+    reviewer: User, agent: Agent, with_a_password: UUID
+) -> None:
+    path = f"/runs/{with_a_password}/snapshot"
+    for_people = as_person(reviewer).get(path).content.decode()
+    assert PASSWORD not in for_people
+    assert "[redacted: named-secret]" in for_people
+    assert PASSWORD in as_agent(agent).get(path).content.decode()
 
 
 def test_a_damaged_checkpoint_is_explained_and_not_downloaded(client: Client, saved: Saved) -> None:
