@@ -36,6 +36,8 @@ def propose(*, team: Team, by: User, kind: ChangeKind, body: str) -> RuleChange:
         change = RuleChange(team=team, kind=kind, body=body, proposed_by=by, proposed_at=database_now())
         matter = matter_of(change)
         matter.lock()
+        if not matter.starts_from_now():
+            raise ChangeStale("It has changed in this moment: look at it again.")
         change.base, change.teams = _digest(matter.base()), sorted(matter.teams())
         change.save()
         if change.teams:

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from approvals.errors import PolicyInvalid
+from approvals.errors import ChangeRefused, PolicyInvalid
 from approvals.forms.people import AgentForm, GroupForm, KeyForm, ProposalForm, RolesForm
 from approvals.models import RuleChange
 from approvals.presentation.people import team_people
@@ -117,6 +117,8 @@ def _propose(
             made = service()
         except PolicyInvalid as error:
             form.blame(error.errors)
+        except ChangeRefused as error:
+            form.add_error(None, str(error))
         else:
             return _drawn(request, made) if isinstance(made, Drawn) else redirect("change", made.pk)
     context = {"section": "rules", "form": form, "team": team, "title": title}

@@ -9,8 +9,9 @@ import pytest
 from django.contrib.auth.models import Group, User
 
 from approvals.errors import ChangeDecided, ChangeRefused, ChangeStale, NotEligible, PolicyInvalid
-from approvals.models import AuditEvent, ChangeOutcome, RuleChange
-from approvals.services.changes import confirm, confirm_alone, withdraw
+from approvals.models import AuditEvent, ChangeKind, ChangeOutcome, RuleChange
+from approvals.policies.guarded import AgentDraft, GroupDraft, MembershipDraft
+from approvals.services.changes import confirm, confirm_alone, propose, withdraw
 from approvals.services.guarding import (
     propose_agent,
     propose_key,
@@ -228,6 +229,21 @@ def test_a_group_that_decides_elsewhere_by_now_is_another_proposal(agent, team, 
 
     with pytest.raises(ChangeStale):
         confirm(change_id=change.pk, by=ann)
+
+
+@pytest.mark.parametrize("kind", ["membership", "group", "agent"])
+def test_a_proposal_that_was_written_before_another_change_is_no_way_around(agent, team, admins, person, kind) -> None:
+    """Whoever keeps the role of reviewer needs nobody else; not so whoever lost it since the form was read."""
+    bob = in_group(person("bob", "operator"), "newsletter")
+    drafts = {
+        "membership": MembershipDraft(person=bob.pk, roles=("reviewer",), was=("reviewer", "operator")),
+        "group": GroupDraft(group="newsletter", add=(bob.pk,)),
+        "agent": AgentDraft(agent=str(agent.pk), owners=(), owners_were=(bob.pk,), team=team.pk, team_was=team.pk),
+    }
+    with pytest.raises(ChangeStale):
+        propose(team=team, by=admins[0], kind=ChangeKind(kind), body=drafts[kind].to_text())
+    assert roles_of(bob, team) == ["operator"]
+    assert not RuleChange.objects.exists()
 
 
 def test_refusing_and_withdrawing_are_told_apart(team, admins: Admins, person) -> None:

@@ -1,5 +1,6 @@
 """Whose an agent is, and by which keys it signs in. Every agent may ask for high risk, so all of it guards that."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from functools import cached_property
 
@@ -27,8 +28,10 @@ class AgentMatter(Matter):
 
     def base(self) -> str:
         agent = Agent.objects.get(pk=self.draft.agent)
-        owners = sorted(agent.owners.values_list("pk", flat=True))
-        return f"{agent.team_id}: {' '.join(map(str, owners))}"
+        return _whose(agent.team_id, agent.owners.values_list("pk", flat=True))
+
+    def starts_from_now(self) -> bool:
+        return self.base() == _whose(self.draft.team_was, self.draft.owners_were)
 
     def teams(self) -> frozenset[int]:
         return frozenset([self.draft.team, self.draft.team_was])
@@ -71,3 +74,7 @@ class AgentKeyMatter(Matter):
             expires_at=datetime.fromisoformat(ends) if ends else None,
             by=by,
         )
+
+
+def _whose(team: int, owners: Iterable[int]) -> str:
+    return f"{team}: {' '.join(map(str, sorted(owners)))}"

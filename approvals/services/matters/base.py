@@ -23,6 +23,10 @@ class Matter(ABC):
     def base(self) -> str:
         """What it changes, as it is now. A proposal is put in force only while this is what it was."""
 
+    def starts_from_now(self) -> bool:
+        """Whether it says of what it changes what is true now. It was written before the lock was held."""
+        return True
+
     @abstractmethod
     def teams(self) -> frozenset[int]:
         """The teams whose decisions about high risk it touches. None: it is applied at once, on record."""

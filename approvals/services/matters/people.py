@@ -24,8 +24,11 @@ class GroupMatter(Matter):
         Group.objects.select_for_update(no_key=True).filter(name=self.draft.group).first()
 
     def base(self) -> str:
-        members = User.objects.filter(groups__name=self.draft.group).order_by("pk")
-        return " ".join(str(member) for member in members.values_list("pk", flat=True))
+        return " ".join(map(str, sorted(self._members())))
+
+    def starts_from_now(self) -> bool:
+        members = self._members()
+        return members.isdisjoint(self.draft.add) and members.issuperset(self.draft.remove)
 
     def teams(self) -> frozenset[int]:
         return teams_deciding_by(self.draft.group)
@@ -36,6 +39,9 @@ class GroupMatter(Matter):
     def apply(self, by: User) -> None:
         told = sorted(self.teams()) or [self.change.team_id]
         change_group(name=self.draft.group, add=self.draft.add, remove=self.draft.remove, teams=told, by=by)
+
+    def _members(self) -> set[int]:
+        return set(User.objects.filter(groups__name=self.draft.group).values_list("pk", flat=True))
 
 
 class MembershipMatter(Matter):
@@ -48,6 +54,9 @@ class MembershipMatter(Matter):
     def base(self) -> str:
         memberships = Membership.objects.filter(user=self.draft.person, team=self.change.team_id)
         return " ".join(sorted(memberships.values_list("roles", flat=True).first() or ()))
+
+    def starts_from_now(self) -> bool:
+        return self.base() == " ".join(sorted(self.draft.was))
 
     def teams(self) -> frozenset[int]:
         changed = {*self.draft.roles} ^ {*self.draft.was}
