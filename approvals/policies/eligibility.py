@@ -85,7 +85,7 @@ def electorate(approval: Approval, *, requirements: Requirements, people: Collec
     """Read the rights of `people` (user ids), and of those who delegated to them, at the moment `at`."""
     delegations = tuple(
         Delegation.objects.filter(
-            taker__in=people, starts_at__lte=at, ends_at__gt=at, revoked_at__isnull=True
+            Delegation.COUNTS, taker__in=people, starts_at__lte=at, ends_at__gt=at, revoked_at__isnull=True
         ).order_by("id")
     )
     everybody = {*people, *(given.giver_id for given in delegations)}

@@ -12,13 +12,15 @@ from runs.clock import DatabaseNow, database_now
 
 @dataclass(frozen=True, slots=True)
 class DelegationLine:
-    """One delegation that is not over. `state` is a word; `counts_high` whether it holds for high risk too."""
+    """One delegation that is not over. `state` is a word or a few; `counts` whether it may be used at all,
+    `counts_high` for high risk too."""
 
     delegation: Delegation
     giver: str
     taker: str
     state: str
     tone: str
+    counts: bool
     counts_high: bool
     may_confirm: bool
 
@@ -30,13 +32,15 @@ def delegation_lines(delegations: QuerySet[Delegation], viewer: User) -> list[De
     lines = []
     for given in living.select_related("giver", "taker").order_by("ends_at", "id"):
         is_on = given.starts_at <= now
+        counts = given.confirmed_by_id is not None or given.created_by_id == given.giver_id
         lines.append(
             DelegationLine(
                 delegation=given,
                 giver="you" if given.giver_id == viewer.pk else name_of(given.giver),
                 taker="You" if given.taker_id == viewer.pk else name_of(given.taker),
-                state="In force" if is_on else "To come",
-                tone="tone-accent" if is_on else "",
+                state=("In force" if is_on else "To come") if counts else "Waits for another administrator",
+                tone="tone-accent" if is_on and counts else "",
+                counts=counts,
                 counts_high=given.confirmed_by_id is not None,
                 may_confirm=given.confirmed_by_id is None
                 and viewer.pk not in (given.giver_id, given.taker_id, given.created_by_id),

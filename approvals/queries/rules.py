@@ -67,6 +67,12 @@ def delegations_for(person: Person) -> QuerySet[Delegation]:
     return own | Delegation.objects.filter(giver__in=theirs)
 
 
+def givers_for(person: Person) -> QuerySet[User]:
+    """The others for whom the person may arrange a stand-in: those of the teams that they administer."""
+    members = Membership.objects.filter(team__in=teams_administered_by(person)).values("user")
+    return User.objects.filter(pk__in=members).exclude(pk=person.user.pk).order_by("username")
+
+
 def stand_ins_for(person: Person) -> QuerySet[User]:
     """The others in the person's teams."""
     teams = Membership.objects.filter(user=person.user).values("team")

@@ -57,7 +57,9 @@ def standing_of(user: User) -> Standing:
 def givers_of(user: User) -> tuple[int, ...]:
     """The ids of those for whom the person may vote now."""
     now = DatabaseNow()
-    given = Delegation.objects.filter(taker=user, starts_at__lte=now, ends_at__gt=now, revoked_at__isnull=True)
+    given = Delegation.objects.filter(
+        Delegation.COUNTS, taker=user, starts_at__lte=now, ends_at__gt=now, revoked_at__isnull=True
+    )
     return _sorted(given, "giver_id")
 
 

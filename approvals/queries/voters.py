@@ -18,7 +18,9 @@ def who_may_vote(approval: Approval, *, at: datetime) -> list[User]:
     reviewers = Membership.objects.filter(team=approval.team_id, roles__contains=[Role.REVIEWER]).values("user")
     in_pools = Q(groups__name__in=groups) | (Q(pk__in=reviewers) if TEAM in requirements.pools else Q(pk__in=[]))
     seated = set(User.objects.filter(in_pools, is_active=True).values_list("pk", flat=True))
-    stand_ins = Delegation.objects.filter(giver__in=seated, starts_at__lte=at, ends_at__gt=at, revoked_at__isnull=True)
+    stand_ins = Delegation.objects.filter(
+        Delegation.COUNTS, giver__in=seated, starts_at__lte=at, ends_at__gt=at, revoked_at__isnull=True
+    )
     people = seated | set(stand_ins.values_list("taker_id", flat=True))
     voters = policies.electorate(approval, requirements=requirements, people=people, at=at)
     return list(User.objects.filter(pk__in=[person for person in people if not voters.why_not(person)]).order_by("pk"))

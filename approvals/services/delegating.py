@@ -33,7 +33,8 @@ SELECT 1 FROM standing_in WHERE person = %(giver)s
 
 
 def delegate(*, giver: User, taker: User, starts_at: datetime, ends_at: datetime, by: User) -> Delegation:
-    """Let `taker` vote for `giver` between two moments (aware). `by` is the giver, or an administrator of their team.
+    """Let `taker` vote for `giver` between two moments (aware). `by` is the giver, or an administrator of their team:
+    then it counts only once another administrator has confirmed it.
 
     Raises `DelegationRefused`: by somebody else, to oneself, backwards or too long, to somebody without an account or a
     team in common, or in a circle.
@@ -61,7 +62,7 @@ def delegate(*, giver: User, taker: User, starts_at: datetime, ends_at: datetime
 
 
 def confirm_delegation(*, delegation_id: int, by: User) -> Delegation:
-    """Let it count for high risk too. `by` administers a team of the giver and is neither of the two, nor its maker.
+    """Let it count, for high risk too. `by` administers a team of the giver and is neither of the two, nor its maker.
 
     Raises `Delegation.DoesNotExist`, `DelegationRefused`.
     """

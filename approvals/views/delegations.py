@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -10,7 +10,7 @@ from approvals.errors import DelegationRefused
 from approvals.forms.delegations import DelegationForm
 from approvals.models import Delegation
 from approvals.presentation.delegations import delegation_lines
-from approvals.queries.rules import delegations_for, stand_ins_for
+from approvals.queries.rules import delegations_for, givers_for, stand_ins_for
 from approvals.services.delegating import confirm_delegation, delegate, revoke_delegation
 from runs.access import signed_in
 from runs.principals import Person
@@ -20,12 +20,12 @@ from runs.principals import Person
 @signed_in
 def delegations(request: HttpRequest, person: Person) -> HttpResponse:
     if request.method != "POST":
-        return _page(request, person, DelegationForm(takers=stand_ins_for(person)))
-    form = DelegationForm(request.POST, takers=stand_ins_for(person))
+        return _page(request, person, _form(person))
+    form = _form(person, request.POST)
     if not form.is_valid():
         return _page(request, person, form, status=400)
     try:
-        delegate(giver=person.user, by=person.user, **form.cleaned_data)
+        delegate(**form.cleaned_data | {"giver": form.cleaned_data.get("giver") or person.user}, by=person.user)
     except DelegationRefused as error:
         return _page(request, person, form, refusal=error, status=403)
     return redirect("delegations")
@@ -50,8 +50,12 @@ def _attempt(request: HttpRequest, person: Person, service: Callable[[], object]
     try:
         service()
     except DelegationRefused as error:
-        return _page(request, person, DelegationForm(takers=stand_ins_for(person)), refusal=error, status=403)
+        return _page(request, person, _form(person), refusal=error, status=403)
     return redirect("delegations")
+
+
+def _form(person: Person, posted: QueryDict | None = None) -> DelegationForm:
+    return DelegationForm(posted, givers=givers_for(person), takers=stand_ins_for(person))
 
 
 def _page(

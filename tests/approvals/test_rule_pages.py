@@ -9,11 +9,12 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
+from approvals.errors import NotEligible
 from approvals.models import AutomaticRule, AutomaticStop, Delegation, Policy, RuleChange
 from approvals.services.delegating import delegate
 from runs.clock import database_now
 from runs.models import Agent, Membership, Team
-from tests.approvals.scenes import in_group, policy
+from tests.approvals.scenes import cast, in_group, opened, policy
 
 pytestmark = pytest.mark.django_db
 
@@ -177,6 +178,32 @@ def test_a_reviewer_lets_another_vote_and_ends_it(person: Callable[..., User]) -
     assert "High risk too" in browser(ada).get("/delegations/").content.decode()
     assert browser(bob).post(f"/delegations/{given.pk}/end/").status_code == 302
     assert "Nobody stands in" in browser(ada).get("/delegations/").content.decode()
+
+
+def test_an_administrator_arranges_a_stand_in_for_somebody_else(agent: Agent, person: Callable[..., User]) -> None:
+    ada, sam = person("ada"), person("sam", "operator")
+    amy, ann = person("amy", "admin"), person("ann", "admin")
+    now = database_now()
+    asked = {
+        "taker": str(sam.pk),
+        "starts_at": f"{now:%Y-%m-%dT%H:%M}",
+        "ends_at": f"{now + timedelta(days=7):%Y-%m-%dT%H:%M}",
+    }
+    assert browser(sam).post("/delegations/", asked | {"giver": str(ada.pk), "taker": str(ann.pk)}).status_code == 302
+    assert not Delegation.objects.filter(giver=ada).exists()  # who administers nothing is not asked whose vote it is
+    assert browser(amy).post("/delegations/", asked | {"giver": str(ada.pk)}).status_code == 302
+    given = Delegation.objects.get(giver=ada)
+    assert (given.taker, given.created_by) == (sam, amy)
+
+    card = opened(agent)
+    assert "Waits for another administrator" in browser(ada).get("/delegations/").content.decode()
+    with pytest.raises(NotEligible):
+        cast(card, sam)
+    for nobody in (amy, ada, sam):
+        assert browser(nobody).post(f"/delegations/{given.pk}/confirm/").status_code == 403
+    assert browser(ann).post(f"/delegations/{given.pk}/confirm/").status_code == 302
+    assert cast(card, sam).status == "approved"
+    assert browser(amy).post(f"/delegations/{given.pk}/end/").status_code == 302
 
 
 def test_others_delegations_do_not_exist(person: Callable[..., User]) -> None:
