@@ -133,6 +133,20 @@ def test_an_outage_delays_and_loses_nothing(
     assert len(set(tries)) == 3 < len(tries)  # a post keeps its id
 
 
+def test_the_first_that_arrives_brings_on_what_would_wait_for_long(
+    hooked: Agent, park: Park, decide: Decide, receiver: Receiver, move_clock: MoveClock
+) -> None:
+    decide(park())
+    receiver.answers(*[503] * 8)
+    for _ in range(8):
+        move_clock(LONG)
+        assert post_next(agent_id=hooked.pk)
+    decide(park())
+    move_clock(timedelta(seconds=61))
+    assert [post_next(agent_id=hooked.pk) for _ in range(3)] == [True, True, False]
+    assert not WebhookPost.objects.exclude(state="delivered").exists()
+
+
 def test_one_attempt_at_a_time_and_others_do_not_wait_in_line(
     hooked: Agent, park: Park, decide: Decide, receiver: Receiver, workers: WorkerFactory
 ) -> None:
