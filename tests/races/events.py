@@ -10,13 +10,13 @@ from approvals.errors import (
     AlreadyDecided,
     AlreadyVoted,
     ApprovalError,
-    ChangeRefused,
     ClaimedByOther,
     EditInvalid,
     GrantProblem,
     NotAllowed,
     NothingToUndo,
     NotVisible,
+    SettledMeanwhile,
     StaleReview,
 )
 from approvals.services import claims, sweeping
@@ -91,7 +91,7 @@ EVENTS = (
     Event("cancel the run", (P, RULE, H, *OTHER_HOLDS, R, S, WORK, D), (WrongState,), do_cancel_run),
     Event("tighten", (P, TWO, H), (), do_policy(quorum=({"group": None, "count": 3},))),
     Event("deny", (P, RULE, H, R), (), do_policy(quorum=(), deny=True)),
-    Event("reapply", (P,), (ChangeRefused,), reapply),
+    Event("reapply", (P,), (SettledMeanwhile,), reapply),
     Event("lose the right", (P, TWO, H), (), leave),
     Event("apply the rule", (RULE,), (), apply_rule),
     Event("stop the rules", (RULE,), (), stop_rules),
