@@ -4,12 +4,12 @@ import uuid
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from approvals.models.automatic import AutomaticRule
+from approvals.models.indexes import INDEXES
 from approvals.states import OPEN, ApprovalKind, ApprovalStatus, Risk, Verdict
 from runs.models import Agent, Run, Team
 
@@ -81,63 +81,7 @@ class Approval(models.Model):
 
     class Meta:
         ordering = (F("expires_at").asc(nulls_last=True), "created_at", "id")
-        indexes = (
-            models.Index(
-                fields=("team", "expires_at", "created_at", "id"),
-                condition=Q(status__in=sorted(OPEN)),
-                name="approvals_open_by_due",
-            ),
-            models.Index(
-                fields=("expires_at", "created_at", "id"),
-                condition=Q(status__in=sorted(OPEN)),
-                name="approvals_open_in_order",
-            ),
-            models.Index(
-                fields=("team", "created_at"), condition=Q(status__in=sorted(OPEN)), name="approvals_open_newest"
-            ),
-            models.Index(
-                fields=("team", "pools"), condition=Q(status__in=sorted(OPEN)), name="approvals_open_by_pools"
-            ),
-            models.Index(
-                fields=("team",),
-                condition=Q(status__in=sorted(OPEN), kind=ApprovalKind.IN_DOUBT),
-                name="approvals_in_doubt",
-            ),
-            models.Index(fields=("team", "tool"), name="approvals_of_tool"),
-            models.Index(
-                fields=("team", "-settled_at", "-id"), condition=~Q(status__in=sorted(OPEN)), name="approvals_settled"
-            ),
-            models.Index(fields=("expires_at",), condition=Q(status=ApprovalStatus.PENDING), name="approvals_due"),
-            models.Index(
-                fields=("created_at",),
-                condition=Q(status=ApprovalStatus.PENDING, automatic__isnull=False),
-                name="approvals_for_a_rule",
-            ),
-            models.Index(
-                fields=("created_at",),
-                condition=Q(status=ApprovalStatus.PENDING, announced_at__isnull=True),
-                name="approvals_unannounced",
-            ),
-            models.Index(
-                fields=("created_at",),
-                condition=Q(status=ApprovalStatus.PENDING, reminded_at__isnull=True, expires_at__isnull=False),
-                name="approvals_unreminded",
-            ),
-            models.Index(fields=("held_until",), condition=Q(status=ApprovalStatus.HELD), name="approvals_held"),
-            models.Index(fields=("claimed_until",), condition=Q(claimed_until__isnull=False), name="approvals_claimed"),
-            models.Index(fields=("run", "created_at"), name="approvals_of_run"),
-            models.Index(fields=("agent", "-created_at", "-id"), name="approvals_of_agent"),
-            models.Index(fields=("team", "-created_at", "-id"), name="approvals_of_team"),
-            models.Index(fields=("agent",), condition=Q(status__in=sorted(OPEN)), name="approvals_open_of_agent"),
-            models.Index(
-                fields=("agent", "tool", "-settled_at"),
-                condition=Q(status=ApprovalStatus.REJECTED),
-                name="approvals_rejected",
-            ),
-            GinIndex(fields=("wanted",), condition=Q(status__in=sorted(OPEN)), name="approvals_open_wanted"),
-            GinIndex(fields=("voted_by",), condition=Q(status__in=sorted(OPEN)), name="approvals_open_voted_by"),
-            GinIndex(fields=("pools",), condition=Q(status__in=sorted(OPEN)), name="approvals_open_pools"),
-        )
+        indexes = INDEXES
         constraints = (
             models.UniqueConstraint(
                 fields=("run", "turn", "key", "kind"),
@@ -180,7 +124,7 @@ class Approval(models.Model):
 class Revision(models.Model):
     """What was proposed (number 1) and each edit of it. Never changed."""
 
-    approval = models.ForeignKey(Approval, on_delete=models.PROTECT, related_name="revisions")
+    approval = models.ForeignKey(Approval, on_delete=models.PROTECT, related_name="revisions", db_index=False)
     number = models.PositiveSmallIntegerField()
     args = models.TextField()
     action = models.CharField(max_length=64)
@@ -261,7 +205,7 @@ class Decision(models.Model):
 class CardView(models.Model):
     """Who has seen the details of which revision: one row per person, revision and quarter of an hour."""
 
-    approval = models.ForeignKey(Approval, on_delete=models.PROTECT, related_name="views")
+    approval = models.ForeignKey(Approval, on_delete=models.PROTECT, related_name="views", db_index=False)
     revision = models.PositiveSmallIntegerField()
     viewer = models.ForeignKey(PERSON, on_delete=models.PROTECT, related_name="+")
     quarter = models.DateTimeField(help_text="The start of the quarter of an hour.")

@@ -39,7 +39,11 @@ class AuditEvent(models.Model):
         ordering = ("-at", "-id")
         indexes = (
             models.Index(fields=("team", "-at", "-id"), name="approvals_audit_newest"),
-            models.Index(fields=("actor", "-at", "-id"), name="approvals_audit_by_actor"),
+            models.Index(
+                fields=("actor", "-at", "-id"),
+                condition=Q(actor__startswith="person:"),
+                name="approvals_audit_by_person",
+            ),
             models.Index(fields=("subject",), name="approvals_audit_subject"),
         )
         constraints = (

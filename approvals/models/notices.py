@@ -16,7 +16,7 @@ class NoticeKind(models.TextChoices):
 class Notice(models.Model):
     """One thing to tell one person about one approval, once. `claimed_until`: somebody is sending it."""
 
-    approval = models.ForeignKey(Approval, on_delete=models.CASCADE, related_name="notices")
+    approval = models.ForeignKey(Approval, on_delete=models.CASCADE, related_name="notices", db_index=False)
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=8, choices=NoticeKind.choices)
     created_at = models.DateTimeField(db_default=Now(), db_index=True)

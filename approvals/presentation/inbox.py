@@ -11,7 +11,17 @@ from approvals.forms.filters import Filters, read_filters, read_tab
 from approvals.models import Approval
 from approvals.policies import Requirements
 from approvals.presentation.oddities import texts_of
-from approvals.queries.queue import COUNTED, choices, count, matching, page
+from approvals.queries.queue import (
+    COUNTED,
+    LOOKED_AT,
+    SHORT,
+    choices,
+    count,
+    count_since,
+    matching,
+    page,
+    teams_of,
+)
 from approvals.queries.standing import standing_of
 from approvals.queries.tabs import Tab, in_tab
 from approvals.queries.trouble import silent
@@ -67,14 +77,19 @@ def read_inbox(address: QueryDict, person: Person, *, beside: Approval | None = 
     """What the inbox's templates need, for the queue that the page's address names. `beside` is the open card's."""
     filters = read_filters(address)
     standing = standing_of(person.user)
+    teams = teams_of(standing)
     counts: dict[Tab, int] = {
-        tab: count(matching(in_tab(standing, tab), **filters.chosen)) for tab in Tab if tab is not Tab.HISTORY
+        tab: count(matching(in_tab(standing, tab), teams, False, **filters.chosen), teams=teams)
+        for tab in Tab
+        if tab is not Tab.HISTORY
     }
     silent_runs = [] if filters.chosen else list(silent(standing.teams))
     counts[Tab.ATTENTION] += len(silent_runs)
     tab = read_tab(address) or next((tab for tab in counts if counts[tab]), Tab.UNCLAIMED)
-    cards = matching(in_tab(standing, tab), **filters.chosen)
-    rows, place = page(cards, settled=tab is Tab.HISTORY, after=address.get("after", ""), size=PAGE)
+    settled = tab is Tab.HISTORY
+    cards = matching(in_tab(standing, tab), teams, settled, **filters.chosen)
+    after = address.get("after", "")
+    rows, place = page(cards, settled=settled, after=after, size=PAGE, teams=teams)
     tabs = [_tab_line(each, filters, counts.get(each), is_current=each is tab) for each in Tab]
     since = _moment(address.get("since", ""))
     return {
@@ -87,10 +102,11 @@ def read_inbox(address: QueryDict, person: Person, *, beside: Approval | None = 
         "filter_choices": _choices(filters, *choices(standing)),
         "is_filtered": bool(filters.chosen),
         "silent": [(run, status_line(run)) for run in silent_runs[:SILENT]] if tab is Tab.ATTENTION else [],
-        "unperformed": count(unperformed(person)) if tab in {Tab.ATTENTION, Tab.HISTORY} else 0,
+        "unperformed": unperformed(person).order_by()[:COUNTED].count() if tab in {Tab.ATTENTION, Tab.HISTORY} else 0,
+        "looked_at": LOOKED_AT if 0 < len(filters.q) <= SHORT else 0,
         "next_query": filters.query(tab, after=place) if place else "",
         "since": database_now().isoformat(),
-        "news": count(cards.filter(created_at__gt=since)) if since else 0,
+        "news": count_since(cards, since) if since else 0,
     }
 
 

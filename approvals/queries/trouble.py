@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from approvals.models import Approval
 from runs.clock import DatabaseNow
@@ -13,14 +13,19 @@ from runs.queries import listed
 from runs.states import RunStatus
 
 SHOWN = timedelta(days=7)
-MOST = 500
+MOST = 100  # of each
 
 
 def troubled(teams: Sequence[int]) -> list[UUID]:
-    """The runs of these teams that are blocked, or failed lately: the newest, if there are very many."""
-    failed = Q(status=RunStatus.FAILED, run__finished_at__gt=DatabaseNow() - SHOWN)
-    heads = RunHead.objects.filter(failed | Q(status=RunStatus.BLOCKED), run__team__in=teams)
-    return list(heads.order_by("-run__created_at").values_list("run", flat=True)[:MOST])
+    """The runs of these teams that are blocked, or failed lately: those that failed last, if there are very many."""
+    blocked = RunHead.objects.filter(status=RunStatus.BLOCKED, run__team__in=teams).order_by("status", "run")
+    failed = Run.objects.filter(
+        team__in=teams, finished_at__gt=DatabaseNow() - SHOWN, head__status=RunStatus.FAILED
+    ).exclude(error_type="")
+    return [
+        *blocked.values_list("run", flat=True)[:MOST],
+        *failed.order_by("-finished_at").values_list("pk", flat=True)[:MOST],
+    ]
 
 
 def silent(teams: Sequence[int]) -> QuerySet[Run]:

@@ -48,8 +48,17 @@ CLAIM = """
     RETURNING h.run_id, epoch, head_seq, turn, phase, h.workflow, h.schema, failures, r.input
 """
 CLAIM_ONE = CLAIM.format(which="%(run)s", ready=READY)
-# Whoever else is claiming skips it: two workers that look at once take two runs.
-OLDEST = f"(SELECT h.run_id FROM runs_head h WHERE {READY} ORDER BY h.updated_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)"  # noqa: S608 - constants only
+# The head of each queue that this build takes from, and of those the oldest: whole queues are never read. Whoever else
+# is claiming skips it: two workers that look at once take two runs.
+OLDEST = """(
+    SELECT oldest.run_id FROM unnest(%(workflows)s::text[], %(schemas)s::int[]) AS queue (workflow, schema), LATERAL (
+        SELECT h.run_id, h.queued_at FROM runs_head h
+        WHERE h.status = 'queued' AND h.workflow = queue.workflow AND h.schema = queue.schema
+          AND (h.wake_at IS NULL OR h.wake_at <= (SELECT fermata_now()))
+        ORDER BY h.queued_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+    ) AS oldest
+    ORDER BY oldest.queued_at LIMIT 1
+)"""
 CLAIM_OLDEST = CLAIM.format(which=OLDEST, ready=READY)
 
 

@@ -14,7 +14,7 @@ from runs.states import ResumeMode, RunKind, RunStatus, SuspendReason
 
 class Run(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="runs", editable=False)
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="runs", editable=False, db_index=False)
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="runs")
     key = models.ForeignKey(AgentKey, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     kind = models.CharField(max_length=8, choices=RunKind.choices)
@@ -42,6 +42,7 @@ class Run(models.Model):
         ordering = ("-created_at", "-id")
         indexes = (
             models.Index(fields=("team", "-created_at", "-id"), name="runs_run_newest"),
+            models.Index(fields=("team", "-finished_at"), condition=~Q(error_type=""), name="runs_run_failed"),
             models.Index(fields=("agent", "external_id"), condition=~Q(external_id=""), name="runs_run_external_id"),
         )
         constraints = (
@@ -85,10 +86,18 @@ class RunHead(models.Model):
     failures = models.PositiveSmallIntegerField(default=0)
     deliveries = models.PositiveIntegerField(default=0)
     updated_at = models.DateTimeField(db_default=Now())
+    queued_at = models.DateTimeField(
+        db_default=Now(), help_text="Since when it is queued, or last was; a trigger sets it."
+    )
 
     class Meta:
         db_table = "runs_head"
         indexes = (
+            models.Index(
+                fields=("workflow", "schema", "queued_at"),
+                condition=Q(status=RunStatus.QUEUED),
+                name="runs_head_queue",
+            ),
             models.Index(
                 fields=("status",),
                 condition=Q(status__in=(RunStatus.QUEUED, RunStatus.RUNNING)),

@@ -6,6 +6,8 @@ Every move is one conditional update of one run; nothing here touches a parked r
 from __future__ import annotations
 
 import logging
+import math
+import time
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -25,6 +27,7 @@ from runs.states import GateKind, RunStatus, SuspendReason
 log = logging.getLogger(__name__)
 
 BATCH = 200
+LOOKED_AT = 50_000  # runs, at most, in one search for stranded ones
 LIVE_SECONDS = 60  # a build not seen for so long is gone
 
 # Ready runs whose doorbell was never rung, or rang long enough ago without anybody coming: 2 s, 5 s, … 60 s.
@@ -79,18 +82,29 @@ SEEN = """
     ON CONFLICT (name) DO UPDATE SET supports = EXCLUDED.supports, seen_at = EXCLUDED.seen_at,
         since = CASE WHEN b.seen_at > EXCLUDED.seen_at - %s * interval '1 s' THEN b.since ELSE EXCLUDED.since END
 """
-# Nobody who is at work can take these: say so on the run instead of letting it wait unseen.
+# Nobody who is at work can take these: say so on the run instead of letting it wait unseen. Queues are looked at by
+# their heads, hopping from one to the next; only an orphaned one is read.
 ORPHANED = """
+    WITH RECURSIVE queue AS (
+        (SELECT workflow, schema FROM runs_head WHERE status = 'queued' ORDER BY workflow, schema LIMIT 1)
+        UNION ALL
+        SELECT next.workflow, next.schema FROM queue, LATERAL (
+            SELECT workflow, schema FROM runs_head
+            WHERE status = 'queued' AND (workflow, schema) > (queue.workflow, queue.schema)
+            ORDER BY workflow, schema LIMIT 1
+        ) AS next
+    )
     UPDATE runs_head h
     SET status = 'blocked', detail = 'cannot rehydrate: no deployed code has workflow ' || h.workflow || ' schema '
         || h.schema, build = %s, updated_at = now()
-    FROM runs_run r
-    WHERE r.id = h.run_id AND r.resume_mode IN ('hosted', 'workflow') AND h.status = 'queued'
+    FROM runs_run r, queue
+    WHERE h.status = 'queued' AND h.workflow = queue.workflow AND h.schema = queue.schema
+      AND r.id = h.run_id AND r.resume_mode IN ('hosted', 'workflow')
       AND h.updated_at < (SELECT fermata_now()) - interval '10 s'
       AND NOT EXISTS (
         SELECT 1 FROM runs_build b
         WHERE b.seen_at > (SELECT fermata_now()) - %s * interval '1 s'
-          AND h.workflow || '/' || h.schema = ANY (b.supports)
+          AND queue.workflow || '/' || queue.schema = ANY (b.supports)
       )
     RETURNING h.run_id
 """
@@ -109,9 +123,10 @@ UNBLOCK = """
       )
     RETURNING run_id
 """
+RUNS = "SELECT reltuples FROM pg_class WHERE oid = 'runs_head'::regclass"
 STRANDED = """
     SELECT h.run_id FROM runs_head h
-    WHERE h.status = 'suspended' AND h.reason IN ('approval', 'event', 'timer')
+    WHERE h.run_id BETWEEN %s AND %s AND h.status = 'suspended' AND h.reason IN ('approval', 'event', 'timer')
       AND h.updated_at < (SELECT fermata_now()) - interval '1 min'
       AND NOT EXISTS (SELECT 1 FROM runs_gate g WHERE g.run_id = h.run_id AND g.turn = h.turn AND g.answer IS NULL)
     LIMIT %s
@@ -143,13 +158,26 @@ def sweep() -> Swept:
 
 
 def stranded() -> list[UUID]:
-    """Runs that are suspended with nothing open. There should never be one: each is logged as an error, and woken."""
-    found = _ids(STRANDED)
+    """Runs that are suspended with nothing open. There should never be one: each is logged as an error, and woken.
+
+    Where there are very many runs this looks at a share of them, at another one every minute.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(RUNS)
+        shares = max(1, math.ceil(cursor.fetchone()[0] / LOOKED_AT))
+        cursor.execute(STRANDED, (*_share(int(time.time()) // 60, shares), BATCH))
+        found = [row[0] for row in cursor.fetchall()]
     for run_id in found:
         log.error("run %s is suspended and waits for nothing; waking it", run_id)
         with transaction.atomic(durable=True), connection.cursor() as cursor:
             wake_if_answered(cursor, lock_run(cursor, run_id))
     return found
+
+
+def _share(number: int, shares: int) -> tuple[UUID, UUID]:
+    """The first and the last id of one of as many shares, which are alike since ids are random."""
+    part = number % shares
+    return UUID(int=(part << 128) // shares), UUID(int=((part + 1 << 128) // shares) - 1)
 
 
 def say_alive() -> None:

@@ -5,14 +5,14 @@ from datetime import timedelta
 import pytest
 
 from approvals.models import Approval, Policy
-from approvals.queries.queue import COUNTED, choices, count, matching, page
+from approvals.queries.queue import COUNTED, LOOKED_AT, choices, count, matching, page, teams_of
 from approvals.queries.standing import standing_of
 from approvals.queries.tabs import Tab, in_tab
 from approvals.services.claims import claim
 from approvals.services.delegating import delegate
 from approvals.services.voting import undo
 from runs.clock import database_now
-from runs.models import Agent, RunHead, Team
+from runs.models import Agent, Membership, RunHead, Team
 from runs.states import RunStatus
 from tests.approvals.scenes import ask, cast, in_group, open_on, opened, parked_run, policy
 
@@ -188,3 +188,59 @@ def test_choices_and_counts(agent, reviewer):
 
     assert choices(standing_of(reviewer)) == (["agent"], ["refund", "wire"])
     assert count(Approval.objects.all()) == 2 < COUNTED
+
+
+def test_a_page_of_several_teams_has_the_first_of_all_of_them(agent, reviewer):
+    elsewhere = Agent.objects.create(team=Team.objects.create(name="Other"), name="agent")
+    Membership.objects.create(user=reviewer, team=elsewhere.team, roles=["reviewer"])
+    never = [opened(each, args={"n": n}) for n, each in enumerate((agent, elsewhere, agent))]
+    due = [
+        opened(each, args={"n": n}, expires_in=timedelta(hours=n))
+        for n, each in enumerate((elsewhere, agent, elsewhere), 3)
+    ]
+    standing = standing_of(reviewer)
+    cards, seen, place = in_tab(standing, Tab.UNCLAIMED), [], ""
+    for _ in range(3):
+        found, place = page(cards, settled=False, after=place, size=2, teams=teams_of(standing))
+        seen += found
+
+    assert seen == [*due, *never]
+    assert place == ""
+    assert count(cards, teams=teams_of(standing)) == 6
+    assert count(matching(cards, teams_of(standing), agent="agent"), teams=teams_of(standing)) == 6
+
+
+def test_pages_of_history_follow_each_other(agent, reviewer):
+    cards = [opened(agent, args={"n": n}) for n in range(5)]
+    for card in cards:
+        cast(card, reviewer)
+    history, seen, place = in_tab(standing_of(reviewer), Tab.HISTORY), [], ""
+    for _ in range(3):
+        found, place = page(history, settled=True, after=place, size=2)
+        seen += found
+
+    assert seen == cards[::-1]
+    assert place == ""
+
+
+def test_a_short_search_looks_at_the_first_cards_only(agent, reviewer, monkeypatch):
+    monkeypatch.setattr("approvals.queries.queue.LOOKED_AT", 1)
+    soon = opened(agent, args={"word": "qz"}, expires_in=timedelta(hours=1))
+    opened(agent, args={"word": "qz"}, expires_in=timedelta(hours=2))
+    waiting = in_tab(standing_of(reviewer), Tab.UNCLAIMED)
+
+    assert matching(waiting, q="qz").get() == soon
+    assert matching(waiting, q='"qz"').count() == 2
+
+
+def test_the_page_says_when_a_search_is_too_short_to_look_everywhere(reviewer, client):
+    client.force_login(reviewer)
+
+    assert f"the first {LOOKED_AT} cards only" in client.get("/", {"tab": "unclaimed", "q": "qz"}).text
+    assert "cards only" not in client.get("/", {"tab": "unclaimed", "q": "word"}).text
+
+
+def test_nothing_is_found_across_two_parts_of_a_card(agent):
+    opened(agent, tool="refund", args={"order": "A-7"})
+
+    assert not matching(Approval.objects.all(), q="refundRefund").exists()

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import pairwise
 from threading import Barrier, Thread
 from uuid import UUID
 
 import pytest
 from django.db import connection
 
+from runs.clock import database_now
+from runs.engine.executor import OLDEST
+from runs.engine.workflows import supported_columns
 from runs.models import Agent, Build, Run, RunHead, ServiceBeat
 from runs.services import sweeping
 from runs.services.controlling import cancel_run
@@ -206,3 +210,47 @@ def test_a_cancelled_run_is_nobodys_business(run: Run, rung: list[UUID]) -> None
     put(run, status="running", epoch=1, lease="2000-01-01T00:00:00Z")
     cancel_run(run_id=run.id, actor="person:1")
     assert sweep().taken_back == 0
+
+
+def test_every_run_is_in_exactly_one_share() -> None:
+    for shares in (1, 3, 16, 41):
+        parts = [sweeping._share(number, shares) for number in range(shares)]
+        assert parts[0][0].int == 0
+        assert parts[-1][1].int == (1 << 128) - 1
+        assert all(last.int + 1 == first.int for (_, last), (first, _) in pairwise(parts))
+        assert sweeping._share(shares + 1, shares) == parts[1 % shares]
+
+
+def test_all_shares_together_find_a_stranded_run(
+    run: Run, monkeypatch: pytest.MonkeyPatch, move_clock: Callable[[timedelta], None]
+) -> None:
+    put(run, status="suspended", reason="event")
+    monkeypatch.setattr(sweeping, "RUNS", "SELECT 150000")
+    found = []
+    move_clock(timedelta(minutes=2))
+    for minute in range(3):
+        monkeypatch.setattr(sweeping.time, "time", lambda minute=minute: minute * 60.0)
+        monkeypatch.setattr(sweeping, "wake_if_answered", lambda cursor, locked: None)
+        found += stranded()
+    assert found == [run.id]
+
+
+def test_the_oldest_of_all_queues_is_claimed(run: Run, agent: Agent) -> None:
+    other = start_run(agent=agent, workflow="test/branches", input=None)
+
+    def oldest() -> UUID | None:
+        names, schemas = supported_columns()
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute(f"SELECT {OLDEST}", {"workflows": names, "schemas": schemas})
+            found: UUID | None = cursor.fetchone()[0]
+            cursor.execute("ROLLBACK")
+        return found
+
+    assert oldest() == run.id
+    put(run, status="suspended", reason="event")
+    assert oldest() == other.id
+    put(run, status="queued", reason="")
+    assert oldest() == other.id  # the first one waits at the end again
+    put(other, wake_at=database_now() + timedelta(hours=1))
+    assert oldest() == run.id

@@ -1,0 +1,213 @@
+"""Filling a database with cards: in sets, by the server, without its foreign keys and triggers being asked row by row.
+
+One card is asked for as an agent would; the others are copies of it that differ in what lists sort, filter and search
+by. What no list reads (their checkpoints and grants, the revisions of most that are decided) is left out. Rows of all
+ages lie between each other, so no page of cards lies together on the disk.
+"""
+
+from collections.abc import Callable
+
+from django.db import connection
+
+DECIDED = 5  # for each card that is pending
+TEAMS = 4
+AGENTS = 10  # in each team, and one more that hardly asks
+TABLES = (
+    "runs_run",
+    "runs_head",
+    "runs_gate",
+    "approvals_approval",
+    "approvals_revision",
+    "approvals_decision",
+    "approvals_auditevent",
+    "approvals_auditbody",
+    "approvals_auditleaf",
+)
+
+# Ids that grow: the rows are inserted in the order of their primary keys, which spares a random read for each.
+IDS = """
+CREATE FUNCTION pg_temp.numbered(kind text, n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$
+    SELECT (lpad(to_hex(n * {spread}), 8, '0') || substr(md5(kind || n), 9))::uuid
+$$;
+CREATE TEMP TABLE phrase AS
+SELECT n, string_agg(
+    (ARRAY['customer', 'account', 'order', 'late', 'parcel', 'broken', 'screen', 'twice', 'charged', 'invoice',
+           'contract', 'missing', 'because', 'warehouse', 'support', 'ticket', 'promised', 'manager', 'asked', 'policy',
+           'allows', 'within', 'thirty', 'days', 'balance', 'address', 'changed', 'moved', 'replacement',
+           'subscription', 'cancelled', 'renewal'])[1 + (hashint8(n * 10 + word) & 31)], ' ') AS words
+FROM generate_series(0, 9999) AS n, generate_series(1, 8) AS word GROUP BY n
+"""
+# Whose and what each card is. Agents, tools and risks are unevenly shared; one agent and one tool are rare.
+CARDS = """
+CREATE TEMP TABLE card AS
+SELECT g.n, g.n %% {every} = 0 AS pending, t.team, a.agents[1 + CASE WHEN r.a < 0.0001 THEN {agents} ELSE
+           (power(r.b, 2) * {agents})::int %% {agents} END] AS agent,
+       CASE WHEN r.c < 0.0001 THEN 'ledger/close'
+            ELSE (ARRAY['refund', 'mail/send', 'crm/update', 'deploy', 'invoice/pay', 'account/close', 'user/invite',
+                        'stock/move', 'price/set', 'file/delete', 'dns/change', 'sql/run']
+                 )[1 + (power(r.d, 2) * 12)::int %% 12] END AS tool,
+       CASE WHEN r.e < 0.02 THEN 'high' WHEN r.e < 0.3 THEN 'medium' ELSE 'low' END AS risk,
+       CASE WHEN r.f < 0.1 THEN '{{group:legal}}' WHEN r.f < 0.2 THEN '{{group:finance,team}}'
+            ELSE '{{team}}' END::text[] AS pools,
+       r.g, r.h, r.i
+FROM generate_series(1, %(cards)s) AS g (n)
+CROSS JOIN LATERAL (SELECT random() a, random() b, random() c, random() d, random() e, random() f, random() g,
+                           random() h, random() i, g.n AS of) AS r
+CROSS JOIN LATERAL (SELECT 1 + g.n / {every} %% {teams} AS place) AS p
+JOIN (SELECT row_number() OVER (ORDER BY id) AS place, id AS team FROM runs_team) AS t USING (place)
+JOIN (SELECT team_id, array_agg(id ORDER BY name) AS agents FROM runs_agent GROUP BY 1) AS a ON a.team_id = t.team
+"""
+# A run that is parked has one pending card; one that has ended had as many decided ones as `DECIDED`.
+RUNS = """
+INSERT INTO runs_run (id, kind, resume_mode, external_id, title, input, created_at, finished_at, error_type, error,
+                      traceback, agent_id, team_id)
+SELECT pg_temp.numbered(CASE WHEN c.pending THEN 'parked' ELSE 'ended' END, n / {every}), t.kind, t.resume_mode, '',
+       'Run ' || n, t.input, now() - interval '365 days' * c.g, CASE WHEN c.pending THEN NULL ELSE now() END, '', '',
+       '', c.agent, c.team
+FROM card c, runs_run t WHERE t.id = %(template)s AND n %% {every} IN (0, 1)
+"""
+HEADS = """
+INSERT INTO runs_head (run_id, status, reason, detail, workflow, schema, phase, turn, head_seq, epoch, draining, worker,
+                       build, rings, crashes, failures, deliveries, updated_at)
+SELECT r.id, CASE WHEN r.finished_at IS NULL THEN 'suspended' ELSE 'completed' END,
+       CASE WHEN r.finished_at IS NULL THEN 'approval' ELSE '' END, '', t.workflow, t.schema, t.phase, t.turn,
+       t.head_seq, 1, false, 'benchmark', t.build, 0, 0, 0, 1, r.created_at
+FROM runs_run r, runs_head t WHERE t.run_id = %(template)s AND r.title LIKE 'Run %%'
+"""
+GATES = """
+INSERT INTO runs_gate (run_id, turn, key, ordinal, phase, kind, question_hash, generation, superseded, opened_at)
+SELECT h.run_id, h.turn, t.key, 0, t.phase, t.kind, t.question_hash, 0, 0, h.updated_at
+FROM runs_head h, runs_gate t WHERE t.run_id = %(template)s AND h.status = 'suspended' AND h.run_id <> t.run_id
+"""
+APPROVALS = """
+INSERT INTO approvals_approval (
+    id, team_id, agent_id, run_id, kind, turn, key, generation, status, tool, tool_version, target, revision, args,
+    action, review, snapshot_digest, title, description, risk, allowed, args_schema, asked, requirements, pools, wanted,
+    grant_life, created_at, expires_at, settled_at, voted_by, announced_at, reminded_at
+)
+SELECT pg_temp.numbered('approval', c.n), c.team, c.agent,
+       pg_temp.numbered(CASE WHEN c.pending THEN 'parked' ELSE 'ended' END, c.n / {every}), 'action',
+       CASE WHEN c.pending THEN 1 ELSE c.n %% {every} END, 'call_' || c.n, 0,
+       CASE WHEN c.pending THEN 'pending' WHEN c.h < 0.1 THEN 'rejected' WHEN c.h < 0.15 THEN 'expired'
+            ELSE 'approved' END,
+       c.tool, t.tool_version, '', 1,
+       '{{"amount":"' || (c.g * 10000)::int || '.50","order":"A-' || (c.i * 899999)::int + 100000 || '"}}',
+       t.action, t.review, t.snapshot_digest,
+       CASE WHEN c.n %% 3 = 0 THEN 'Refund order A-' ELSE 'Update customer K-' END || c.n
+       || CASE WHEN c.n %% 2003 = 0 THEN ' zebra' ELSE '' END,
+       p.words, c.risk, t.allowed, t.args_schema, t.asked, t.requirements, c.pools,
+       CASE WHEN c.i < 0.0005 THEN ARRAY[%(named)s] ELSE '{{}}' END, t.grant_life,
+       CASE WHEN c.pending THEN now() - interval '30 days' * c.g ELSE now() - interval '365 days' * c.g END,
+       CASE WHEN c.i < 0.3 THEN NULL ELSE now() + interval '1 hour' + interval '14 days' * c.h END,
+       CASE WHEN c.pending THEN NULL ELSE now() - interval '365 days' * c.g * c.h END, '{{}}', now(), now()
+FROM card c JOIN phrase p ON p.n = c.n %% 10000, approvals_approval t WHERE t.run_id = %(template)s
+"""
+DECISIONS = """
+INSERT INTO approvals_decision (approval_id, outcome, revision, action, args, message, policies, at, decided_by_id)
+SELECT id, status, 1, action, args, '', '[]', settled_at, %(decider)s FROM approvals_approval
+WHERE settled_at IS NOT NULL
+"""
+REVISIONS = """
+INSERT INTO approvals_revision (approval_id, number, args, action, review, requirements, diff, at)
+SELECT id, 1, args, action, review, requirements, '', created_at FROM approvals_approval
+WHERE turn = 1 AND run_id <> %(template)s
+"""
+# One for each card that is pending, and for one decided one beside it. The hashes are the template's: nobody looks.
+EVENTS = """
+INSERT INTO approvals_auditevent (chain, n, at, actor, type, body_commit, prev, hash, team_id)
+SELECT 'approval:' || a.id, 1, a.created_at,
+       CASE WHEN a.settled_at IS NULL THEN 'agent:' || a.agent_id ELSE 'person:' || %(decider)s END,
+       CASE WHEN a.settled_at IS NULL THEN 'approval.requested' ELSE 'approval.settled' END,
+       t.body_commit, t.prev, t.hash, a.team_id
+FROM approvals_approval a, approvals_auditevent t
+WHERE t.chain = 'run:' || %(template)s AND a.turn = 1 AND a.run_id <> %(template)s
+"""
+BODIES = """
+INSERT INTO approvals_auditbody (event_id, salt, body)
+SELECT e.id, t.salt, '{{"approval":"' || e.subject || '","outcome":"as it was"}}'
+FROM approvals_auditevent e,
+     (SELECT b.* FROM approvals_auditbody b JOIN approvals_auditevent f ON f.id = b.event_id
+      WHERE f.chain = 'run:' || %(template)s) t
+WHERE e.type IN ('approval.requested', 'approval.settled') AND NOT EXISTS (
+    SELECT FROM approvals_auditbody b WHERE b.event_id = e.id)
+"""
+LEAVES = """
+INSERT INTO approvals_auditleaf (event_id, no) SELECT e.id, e.id FROM approvals_auditevent e
+WHERE NOT EXISTS (SELECT FROM approvals_auditleaf l WHERE l.event_id = e.id)
+"""
+TROUBLED = """
+UPDATE runs_head SET status = CASE WHEN number %% 2 = 0 THEN 'failed' ELSE 'blocked' END, reason = '', detail = 'gone',
+       build = ''
+FROM (SELECT id, row_number() OVER (ORDER BY id) AS number FROM runs_run
+      WHERE title LIKE 'Run %%' AND finished_at IS NOT NULL ORDER BY id LIMIT %(troubled)s) AS r WHERE r.id = run_id
+"""
+FAILED = """
+UPDATE runs_run SET error_type = 'Gone', finished_at = now() - interval '10 days' * random()
+WHERE id IN (SELECT run_id FROM runs_head WHERE status = 'failed')
+"""
+QUEUED = """
+UPDATE runs_head SET status = 'queued', reason = '', updated_at = now() - interval '1 hour' * random(),
+       rung_at = now() + interval '1 day', rings = 30
+WHERE run_id IN (SELECT id FROM runs_run WHERE title LIKE 'Run %%' AND finished_at IS NOT NULL
+                 ORDER BY id DESC LIMIT %(queued)s)
+"""
+CLAIMED = """
+UPDATE approvals_approval SET claimed_by_id = %(decider)s, claimed_until = now() + interval '1 day'
+WHERE id IN (SELECT id FROM approvals_approval WHERE status = 'pending' AND team_id = 1 ORDER BY id LIMIT %(claimed)s)
+"""
+STEPS = (
+    IDS,
+    CARDS,
+    RUNS,
+    HEADS,
+    GATES,
+    APPROVALS,
+    REVISIONS,
+    DECISIONS,
+    EVENTS,
+    BODIES,
+    LEAVES,
+    TROUBLED,
+    FAILED,
+    QUEUED,
+    CLAIMED,
+)
+INDEXES = """
+SELECT i.indexrelid::regclass::text, pg_get_indexdef(i.indexrelid)
+FROM pg_index i WHERE i.indrelid = ANY (%s::regclass[]) AND NOT EXISTS (
+    SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid)
+"""
+
+
+def fill(*, pending: int, template: str, named: str, decider: int, tell: Callable[[str], None]) -> None:
+    """`pending` cards and `DECIDED` times as many decided ones like that of the run `template`.
+
+    A few ask for `named` (a pool of one person); `decider` claims some and decided the others. `tell` hears of
+    each step as it begins.
+    """
+    values = {
+        "cards": pending * (1 + DECIDED),
+        "template": template,
+        "named": named,
+        "decider": decider,
+        "troubled": min(2000, pending // 50),
+        "queued": min(5000, pending // 5),
+        "claimed": min(200, pending // 50),
+    }
+    shape = {"spread": 2**32 // (values["cards"] + 1), "every": 1 + DECIDED, "agents": AGENTS, "teams": TEAMS}
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica; SET synchronous_commit = off; SELECT setseed(0.5)")
+        cursor.execute("SET work_mem = '256MB'; SET maintenance_work_mem = '1GB'")
+        cursor.execute(INDEXES, (list(TABLES),))
+        indexes = cursor.fetchall()
+        for name, _ in indexes:
+            cursor.execute(f"DROP INDEX {name}")
+        for number, step in enumerate(STEPS, 1):
+            tell(f"filling {number}/{len(STEPS)}")
+            cursor.execute(step.format(**shape), values)
+        for number, (name, definition) in enumerate(indexes, 1):
+            tell(f"index {number}/{len(indexes)} {name}")
+            cursor.execute(definition)
+        tell("vacuum")
+        cursor.execute("VACUUM ANALYZE")
+    connection.close()  # and with it the settings above
