@@ -36,7 +36,7 @@ NO_EVENTS = {
     "close_for_run": "races as the cancellation and the end of a run",
 }
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("pairs")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600), pytest.mark.xdist_group("pairs")]
 
 
 @pytest.fixture(scope="module")
