@@ -18,7 +18,10 @@ TIMEOUT_SECONDS = 30
 
 
 def post_refund(*, order_id: str, amount: str, idempotency_key: str) -> dict[str, Any]:
-    """`POST {PAYMENTS_URL}/refunds`. Raises NotPerformed or StepFailed for what is known not to have happened."""
+    """`POST {PAYMENTS_URL}/refunds`. Raises NotPerformed or StepFailed for what is known not to have happened.
+
+    Anything else, a 503 too, leaves open whether it happened: the call is made again with the same key.
+    """
     request = Request(  # noqa: S310 - the operator's own URL
         f"{settings.PAYMENTS_URL}/refunds",
         data=json.dumps({"order_id": order_id, "amount": amount}).encode(),
@@ -30,8 +33,6 @@ def post_refund(*, order_id: str, amount: str, idempotency_key: str) -> dict[str
             receipt: dict[str, Any] = json.load(response)
             return receipt
     except HTTPError as error:
-        if error.code == 503:
-            raise NotPerformed(f"the payment provider is not available ({error.code})") from error
         if 400 <= error.code < 500:
             raise StepFailed(f"the payment provider refused: {error.code} {error.reason}") from error
         raise

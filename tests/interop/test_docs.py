@@ -24,7 +24,7 @@ TEXT = (Path(__file__).resolve().parents[2] / "docs" / "api.md").read_text()
 
 def test_the_way_of_an_outside_agent(agent: Agent, reviewer: User) -> None:
     caller = as_agent(agent)
-    [example] = re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
+    example, *_ = re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
     parked = caller.post("/suspensions", json.loads(example), Idempotency_Key="order-7731").json()
     run, approval = parked["run"]["id"], parked["approvals"][0]
 

@@ -19,6 +19,7 @@ from approvals.services.voting import vote
 from runs.authoring import RunContext, entry, tool, workflow
 from runs.engine.executor import execute
 from runs.models import Agent, Run
+from tests.engine import flows  # noqa: F401 - registers the workflows
 from tests.engine.deploys import deployment
 from tests.support.api import as_agent, in_browser, pointers, suspension
 
@@ -129,6 +130,8 @@ def test_no_list_reads_what_it_does_not_show(agent: Agent, reviewer: User) -> No
         about_one = run_id in path
         selected = [q["sql"].split(" FROM ")[0] for q in queries if q["sql"].startswith("SELECT")]
         for columns in selected:
+            if "rule_change" in columns:  # small, and told on every page
+                continue
             assert '"body"' not in columns
             assert '"outcome"' not in columns or "grant" in columns
             assert about_one or '"input"' not in columns

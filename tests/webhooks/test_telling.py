@@ -154,7 +154,7 @@ def test_one_attempt_at_a_time_and_others_do_not_wait_in_line(
         decide(park())
     receiver.answers({"status": 204, "hold": True})
     workers.start(queues="webhooks", pool="threads", concurrency=2)
-    assert sweep_posts() == 1
+    sweep_posts()  # or a doorbell of the decisions
     until(receiver.received, what="an attempt")
     assert not post_next(agent_id=hooked.pk)
     receiver.release()
@@ -178,7 +178,7 @@ def test_a_worker_killed_after_the_post_leaves_it_to_be_sent_again_with_the_same
     assert not post_next(agent_id=hooked.pk)  # the dead one's claim still stands
     move_clock(timedelta(seconds=61))
     workers.start(queues="webhooks")
-    assert sweep_posts() == 1
+    sweep_posts()  # or a doorbell that the dead one left in the queue
     until(lambda: posts(suspended["run"]["id"]) == [(1, "run.ready", "delivered")], what="a second delivery")
     first, second = receiver.received()
     assert (first["id"], first["data"]) == (second["id"], second["data"])
