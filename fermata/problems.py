@@ -69,7 +69,8 @@ DOMAIN: tuple[tuple[type[Exception], int, str], ...] = (
     (InterfaceError, 503, "unavailable"),
 )
 _NO_FACTS = frozenset({"errors", "findings", "path", "reason"})
-UNAVAILABLE = "The database cannot be reached. Nothing was changed; try again in a moment."
+# It may have gone away after the commit and before its answer, so nobody knows whether it was done.
+UNAVAILABLE = "The database cannot be reached. What was asked may or may not have been done: try again in a moment."
 TITLES = {
     400: "The request is not valid",
     401: "Not signed in",
