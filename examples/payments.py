@@ -33,6 +33,7 @@ def post_refund(*, order_id: str, amount: str, idempotency_key: str) -> dict[str
             receipt: dict[str, Any] = json.load(response)
             return receipt
     except HTTPError as error:
+        error.close()  # it holds the connection
         if 400 <= error.code < 500:
             raise StepFailed(f"the payment provider refused: {error.code} {error.reason}") from error
         raise

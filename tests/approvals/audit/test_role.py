@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 
@@ -13,7 +14,7 @@ from tests.support.processes import ROOT
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ROLE = "fermata_app_of_a_test"
+ROLE = f"fermata_app_of_test_{os.getpid()}"  # roles belong to the whole server
 
 
 @pytest.fixture
