@@ -128,7 +128,7 @@ class Stack:
 
         until(vote, what="a vote is accepted", seconds=60)
 
-    def wait_for_completion(self, runs: list[str], seconds: float = 90) -> None:
+    def wait_for_completion(self, runs: list[str], seconds: float = 180) -> None:
         def done() -> bool:
             return all(self.call(f"/api/v1/runs/{run}")[1]["status"] == "completed" for run in runs)
 
