@@ -19,7 +19,7 @@ from runs.bodies import draft_place, seal
 from runs.engine.failpoints import failpoint
 from runs.engine.ownership import Ownership
 from runs.engine.signals import Diverged, Parked
-from runs.engine.turn import MAX_SUPERSEDES, AuthorError, GateRecord, Turn, opened_gate
+from runs.engine.turn import MAX_SUPERSEDES, AuthorError, GateRecord, Turn, load_gates
 from runs.hooks import Cursor
 from runs.states import GateKind, RunStatus, SuspendReason
 
@@ -44,10 +44,6 @@ TAKE_EARLY_EVENT = """
     FROM runs_event e
     WHERE e.run_id = runs_gate.run_id AND e.name = runs_gate.key
       AND runs_gate.run_id = %s AND runs_gate.turn = %s AND runs_gate.key = %s
-"""
-READ_GATES = """
-    SELECT key, ordinal, phase, kind, question_hash, generation, superseded, wake_at, answer, delivered_at
-    FROM runs_gate WHERE run_id = %s AND turn = %s AND key = ANY(%s)
 """
 
 
@@ -236,22 +232,11 @@ class Gates:
         if self.own.durably(write):
             raise Parked
         self.own.riders.clear()
-        self._refresh(keys)
+        self._refresh()
 
     def _open(self, cursor: Cursor, question: Question, kind: GateKind, wake_at: datetime | None) -> Opened:
-        cursor.execute(
-            OPEN_GATE,
-            (
-                self.own.run_id,
-                self.turn.number,
-                question.key,
-                self.turn.next_ordinal(),
-                self.turn.phase,
-                kind.value,
-                question.digest,
-                wake_at,
-            ),
-        )
+        place = (self.own.run_id, self.turn.number, question.key, self.turn.next_ordinal(), self.turn.phase)
+        cursor.execute(OPEN_GATE, (*place, kind.value, question.digest, wake_at))
         return Opened(question.key, 0)
 
     def _reopen(self, cursor: Cursor, question: Question, superseded: int) -> Opened:
@@ -259,11 +244,11 @@ class Gates:
         cursor.execute(REOPEN_GATE, (question.digest, superseded, *where))
         return Opened(question.key, cursor.fetchone()[0])
 
-    def _refresh(self, keys: Sequence[str]) -> None:
-        where = (self.own.run_id, self.turn.number, list(keys))
-        for row in self.own.durably(lambda: self.own.connection.execute(READ_GATES, where).fetchall()):
-            record = opened_gate(GateRecord(*row), self.own.run_id, self.turn.number)
-            self.turn.gates[record.key] = record
+    def _refresh(self) -> None:
+        """See what was answered at once."""
+        run_id, number = self.own.run_id, self.turn.number
+        gates = self.own.durably(lambda: load_gates(self.own.connection, run_id=run_id, number=number))
+        self.turn.gates.update((gate.key, gate) for gate in gates)
 
     def _deliver(self, keys: Sequence[str]) -> dict[str, Any]:
         """The answers; from here on they are what this turn goes by, and a changed question is a divergence."""

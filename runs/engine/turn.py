@@ -85,12 +85,11 @@ class Turn:
     def load(cls, cursor: Any, *, run_id: UUID, number: int, phase: str) -> Turn:
         """Read what was recorded. Raises Unrehydratable."""
         steps = [StepRecord(*row) for row in cursor.execute(LOAD_STEPS, (run_id, number)).fetchall()]
-        gates = [GateRecord(*row) for row in cursor.execute(LOAD_GATES, (run_id, number)).fetchall()]
         return cls(
             number,
             phase,
             [_opened_step(step, run_id, number) for step in steps],
-            [opened_gate(gate, run_id, number) for gate in gates],
+            load_gates(cursor, run_id=run_id, number=number),
         )
 
     def next_ordinal(self) -> int:
@@ -160,8 +159,13 @@ class Turn:
         self.steps[record.key] = record
 
 
-def opened_gate(gate: GateRecord, run_id: UUID, turn: int) -> GateRecord:
-    """The gate as it was read, with its answer unsealed. Raises Unrehydratable."""
+def load_gates(cursor: Any, *, run_id: UUID, number: int) -> list[GateRecord]:
+    """A turn's gates as they are now, with their answers unsealed. Raises Unrehydratable."""
+    rows = cursor.execute(LOAD_GATES, (run_id, number)).fetchall()
+    return [_opened_gate(GateRecord(*row), run_id, number) for row in rows]
+
+
+def _opened_gate(gate: GateRecord, run_id: UUID, turn: int) -> GateRecord:
     if gate.answer is None:
         return gate
     try:

@@ -18,7 +18,7 @@ from checkpoints.store import Head, Prepared, encode_item, insert, load, prepare
 from checkpoints.store.digests import history_digest
 from runs.bodies import input_place, seal
 from runs.dispatch import ring
-from runs.engine.gates import Opened, Opener, Question
+from runs.engine.gates import OPEN_GATE, Opened, Opener, Question
 from runs.engine.workflows import Workflow, find_workflow, known_workflows
 from runs.errors import (
     InvalidInput,
@@ -35,10 +35,6 @@ from runs.services.locking import lock_run
 from runs.services.posted import Clean, cleaner, encoded, refusing
 from runs.states import OUTSIDE, GateKind, ResumeMode, RunKind, RunStatus, SuspendReason
 
-OPEN_GATE = """
-    INSERT INTO runs_gate (run_id, turn, key, ordinal, phase, kind, question_hash, generation, superseded)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, 0, 0)
-"""
 MOVE_HEAD = """
     UPDATE runs_head
     SET status = 'suspended', reason = 'approval', detail = %s, head_seq = %s, turn = %s, phase = %s, workflow = %s,
@@ -160,18 +156,8 @@ def park_external(
             (detail, prepared.head.seq, turn, resume.phase, resume.workflow, snapshot.schema, run.id),
         )
         for ordinal, question in enumerate(questions):
-            cursor.execute(
-                OPEN_GATE,
-                (
-                    run.id,
-                    turn,
-                    question.key,
-                    ordinal,
-                    resume.phase,
-                    GateKind.APPROVAL.value,
-                    question.digest,
-                ),
-            )
+            place = (run.id, turn, question.key, ordinal, resume.phase)
+            cursor.execute(OPEN_GATE, (*place, GateKind.APPROVAL.value, question.digest, None))
         if if_match is None:
             hooks().record(
                 cursor,
