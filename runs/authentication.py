@@ -6,9 +6,10 @@ import binascii
 import hashlib
 import hmac
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.contrib.auth import authenticate
@@ -24,6 +25,8 @@ from runs.clock import DatabaseNow
 from runs.models import AgentKey, PersonalToken
 from runs.principals import AgentPrincipal, Person
 
+Secret = TypeVar("Secret", AgentKey, PersonalToken)
+
 _KEY = re.compile(r"fmt_([a-z0-9]{1,16})_[A-Za-z0-9_-]{20,100}", re.ASCII)
 _TOKENS = "fmp_"
 _TOKEN = re.compile(r"fmp_([a-z0-9]{1,16})_[A-Za-z0-9_-]{20,100}", re.ASCII)
@@ -34,13 +37,11 @@ class AgentKeyAuthentication(BaseAuthentication):
     """`Authorization: Bearer fmt_PREFIX_SECRET`. Every key that does not work gets the same answer."""
 
     def authenticate(self, request: Request) -> tuple[AgentPrincipal, AgentKey] | None:
-        scheme, _, text = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or text.strip().startswith(_TOKENS):
+        text = _bearer(request)
+        if text is None or text.startswith(_TOKENS):
             return None
-        match = _KEY.fullmatch(text.strip())
-        key = _living_key(match[1]) if match else None
-        digest = hashlib.sha256(text.strip().encode()).digest()
-        if key is None or not hmac.compare_digest(digest, bytes(key.digest)):
+        key = _proven(text, _KEY, _living_key)
+        if key is None:
             raise AuthenticationFailed("The key is unknown, expired or revoked.", code="key_refused")
         _note_use(key)
         return AgentPrincipal(agent=key.agent, key=key), key
@@ -53,13 +54,11 @@ class PersonalTokenAuthentication(BaseAuthentication):
     """`Authorization: Bearer fmp_PREFIX_SECRET`. Every token that does not work gets the same answer."""
 
     def authenticate(self, request: Request) -> tuple[Person, PersonalToken] | None:
-        scheme, _, text = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not text.strip().startswith(_TOKENS):
+        text = _bearer(request)
+        if text is None or not text.startswith(_TOKENS):
             return None
-        match = _TOKEN.fullmatch(text.strip())
-        token = _living_token(match[1]) if match else None
-        digest = hashlib.sha256(text.strip().encode()).digest()
-        if token is None or not hmac.compare_digest(digest, bytes(token.digest)):
+        token = _proven(text, _TOKEN, _living_token)
+        if token is None:
             raise AuthenticationFailed("The token is unknown, expired or revoked.", code="token_refused")
         _note_use(token)
         return Person(user=token.person, token=token), token
@@ -95,6 +94,20 @@ class PersonBasicAuthentication(BaseAuthentication):
 
 
 EITHER = (AgentKeyAuthentication, PersonalTokenAuthentication, PersonBasicAuthentication, PersonSessionAuthentication)
+
+
+def _bearer(request: Request) -> str | None:
+    scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+    return text.strip() if scheme.lower() == "bearer" else None
+
+
+def _proven(text: str, pattern: re.Pattern[str], living: Callable[[str], Secret | None]) -> Secret | None:
+    """What the prefix of `text` finds, if the whole of `text` is its secret."""
+    match = pattern.fullmatch(text)
+    found = living(match[1]) if match else None
+    if found is None or not hmac.compare_digest(hashlib.sha256(text.encode()).digest(), bytes(found.digest)):
+        return None
+    return found
 
 
 def _living_key(prefix: str) -> AgentKey | None:
