@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import socket
 import ssl
 import threading
@@ -280,9 +281,21 @@ class serving:  # noqa: N801
             with closing(connection):
                 self._answer_one(connection)
 
+    @staticmethod
+    def _request(connection: socket.socket) -> bytes:
+        """The whole of it: a connection that is closed with something unread takes its answer back."""
+        said = b""
+        while data := connection.recv(65536):
+            said += data
+            head, ends, body = said.partition(b"\r\n\r\n")
+            length = re.search(rb"Content-Length: (\d+)", head)
+            if ends and len(body) >= (int(length[1]) if length else 0):
+                break
+        return said
+
     def _answer_one(self, connection: socket.socket) -> None:
         try:
-            self.requests.append(connection.recv(65536))
+            self.requests.append(self._request(connection))
             if callable(self._answer):
                 self._answer(connection)
             else:
