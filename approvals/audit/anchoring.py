@@ -3,18 +3,26 @@
 import logging
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection
 
 from approvals.audit.hashing import SignedSeal
 from approvals.audit.keys import trusted_keys
 from approvals.audit.receivers import KINDS, NotTaken, Receiver
 from approvals.audit.sealing import checked
 from approvals.models import AuditAnchored, AuditSeal
-from runs.clock import database_now
 
 log = logging.getLogger(__name__)
 
 BATCH = 100
+
+# A claim lasts longer than a batch can take; whoever was stopped for longer finds that the mark has moved.
+CLAIM = """
+    UPDATE approvals_audit_anchored SET claimed_until = fermata_now() + interval '60 s'
+    WHERE kind = %s AND (claimed_until IS NULL OR claimed_until <= fermata_now())
+    RETURNING no
+"""
+MARK = "UPDATE approvals_audit_anchored SET no = %s, at = fermata_now() WHERE kind = %s AND no = %s"
+RELEASE = "UPDATE approvals_audit_anchored SET claimed_until = NULL WHERE kind = %s"
 
 
 def receivers() -> dict[str, Receiver]:
@@ -45,20 +53,24 @@ def _send_due(kind: str, receiver: Receiver) -> int:
     return sent
 
 
-@transaction.atomic
 def _send_batch(kind: str, receiver: Receiver) -> int:
-    """Who dies between the sending and the commit sends again: that is why a seal can come twice, and never not at all.
+    """Who dies between the sending and the mark sends again: that is why a seal can come twice, and never not at all.
 
-    The row's lock lets one process send at a time; another finds nothing to do.
+    One process sends at a time, by a claim and not by a lock: no transaction is open while the receiver is waited for.
     """
     AuditAnchored.objects.get_or_create(kind=kind)
-    mark = AuditAnchored.objects.select_for_update(skip_locked=True).filter(kind=kind).first()
-    if mark is None:
-        return 0
-    trusted = trusted_keys()
-    rows = list(AuditSeal.objects.filter(no__gt=mark.no).order_by("no")[:BATCH])
-    if rows:
-        receiver.send([SignedSeal(checked(row, trusted), bytes(row.signature)) for row in rows])
-        mark.no, mark.at = rows[-1].no, database_now()
-        mark.save(update_fields=["no", "at"])
+    with connection.cursor() as cursor:
+        cursor.execute(CLAIM, (kind,))
+        row = cursor.fetchone()
+        if row is None:
+            return 0
+        (no,) = row
+        try:
+            rows = list(AuditSeal.objects.filter(no__gt=no).order_by("no")[:BATCH])
+            if rows:
+                trusted = trusted_keys()
+                receiver.send([SignedSeal(checked(row, trusted), bytes(row.signature)) for row in rows])
+                cursor.execute(MARK, (rows[-1].no, kind, no))
+        finally:
+            cursor.execute(RELEASE, (kind,))
     return len(rows)

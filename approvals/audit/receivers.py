@@ -5,23 +5,24 @@ TCP it at least closes the connection in order. Seals come in order; after an ou
 out.
 """
 
-import http.client
 import json
 import os
 import re
 import socket
+import time
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Self
-from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
 from approvals.audit.hashing import SignedSeal
+from runs.webhooks.addresses import AddressRefused, Target, look_up, parse
+from runs.webhooks.posting import NotPosted, post_to
 
-TIMEOUT = 5.0  # seconds, for connecting and for each answer
+TIMEOUT = 5.0  # seconds, for connecting and for each answer of a syslog server; for all of a webhook
 PRIORITY = 13 * 8 + 5  # RFC 5424: facility "log audit", severity "notice"
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
@@ -76,51 +77,41 @@ class Syslog:
             remote.sendall(b"".join(b"%d %b" % (len(line), line) for line in lines))
             # Data for a server that is gone vanishes without an error: only its end of the connection tells.
             remote.shutdown(socket.SHUT_WR)
+            ends = time.monotonic() + TIMEOUT
             while remote.recv(1024):
-                pass
+                if time.monotonic() > ends:
+                    raise TimeoutError("it goes on talking")
 
 
 @dataclass(frozen=True)
 class Webhook:
     """An address that takes `{"seals": [...]}` by POST and answers with 2xx. Redirects are not followed."""
 
-    host: str
-    port: int | None
-    path: str
-    secure: bool
+    target: Target
 
     @classmethod
     def from_setting(cls, name: str, value: str) -> Self:
         """An https address, or http on this machine. Raises `ImproperlyConfigured`, without the value: it may hold a
         token."""
         try:
-            parts = urlsplit(value)
-            host, port = parts.hostname or "", parts.port
-        except ValueError as error:
-            raise ImproperlyConfigured(f"{name} is not an address") from error
-        if not host or parts.scheme not in ("https", "http") or parts.username or parts.fragment:
-            raise ImproperlyConfigured(f"{name} must be an https address, without a user or a fragment")
-        if parts.scheme == "http" and host not in LOCAL:
+            target = parse(value)
+        except AddressRefused as error:
+            raise ImproperlyConfigured(f"{name} is not an address: {error}") from error
+        if not target.is_https and target.host not in LOCAL:
             raise ImproperlyConfigured(f"{name} must be https, except on this machine")
-        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        if not re.fullmatch(r"[!-~]+", path):
-            raise ImproperlyConfigured(f"{name} has characters that an address cannot have")
-        return cls(host, port, path, parts.scheme == "https")
+        return cls(target)
 
     def send(self, seals: Sequence[SignedSeal]) -> None:
-        """Raises `NotTaken`."""
-        kind = http.client.HTTPSConnection if self.secure else http.client.HTTPConnection
-        connection = kind(self.host, self.port, timeout=TIMEOUT)
-        body = json.dumps({"seals": [as_json(signed) for signed in seals]})
+        """To wherever its name leads: it is the operator's own. Raises `NotTaken`."""
+        body, where = json.dumps({"seals": [as_json(signed) for signed in seals]}).encode(), self.target.host
         try:
-            connection.request("POST", self.path, body, {"Content-Type": "application/json"})
-            status = connection.getresponse().status
-        except (OSError, http.client.HTTPException) as error:
-            raise NotTaken(f"the webhook at {self.host}: {error}") from error
-        finally:
-            connection.close()
-        if not 200 <= status < 300:
-            raise NotTaken(f"the webhook at {self.host} answered {status}")
+            reply = post_to(
+                self.target, body, {"Content-Type": "application/json"}, addresses_of=look_up, within=TIMEOUT
+            )
+        except NotPosted as error:
+            raise NotTaken(f"the webhook at {where}: {error}") from error
+        if not 200 <= reply.status < 300:
+            raise NotTaken(f"the webhook at {where} answered {reply.status}")
 
 
 Receiver = Syslog | Webhook

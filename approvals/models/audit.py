@@ -142,6 +142,7 @@ class AuditAnchored(models.Model):
     kind = models.CharField(max_length=8, primary_key=True)
     no = models.PositiveBigIntegerField(default=0)
     at = models.DateTimeField(null=True, blank=True)
+    claimed_until = models.DateTimeField(null=True, blank=True, help_text="Somebody is sending.")
 
     class Meta:
         db_table = "approvals_audit_anchored"

@@ -61,10 +61,15 @@ def parse(url: str) -> Target:
     return Target(is_https, parts.hostname, port if port is not None else (443 if is_https else 80), path)
 
 
+def look_up(target: Target) -> Sequence[Address]:
+    """The target's addresses, whatever they are. Raises OSError: no such name."""
+    found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(ip_address(str(sockaddr[0]).partition("%")[0]) for *_, sockaddr in found))
+
+
 def resolve(target: Target) -> Sequence[Address]:
     """The target's addresses, each of them one that a post may go to. Raises AddressRefused; OSError: no such name."""
-    found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-    addresses = list(dict.fromkeys(ip_address(str(sockaddr[0]).partition("%")[0]) for *_, sockaddr in found))
+    addresses = look_up(target)
     for address in addresses:
         _check(target, address)
     return addresses

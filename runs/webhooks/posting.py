@@ -1,4 +1,4 @@
-"""One HTTP request to an address that was checked: no proxy, no redirect, no end that the other side decides."""
+"""One HTTP request to an address that is known: no proxy, no redirect, no end that the other side decides."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import http.client
 import socket
 import ssl
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -39,17 +39,34 @@ class NotPosted(Exception):
 
 
 def post(url: str, body: bytes, headers: dict[str, str], *, read: int = 0) -> Reply:
-    """Send `body` and wait for the answer, of which at most `read` bytes are read. Raises NotPosted."""
+    """Send `body` where a post may go and wait for the answer, of which at most `read` bytes are read.
+
+    Raises NotPosted.
+    """
     try:
-        target = parse(url)
-        addresses = resolve(target)
+        return post_to(parse(url), body, headers, addresses_of=resolve, within=ALTOGETHER, read=read)
     except AddressRefused as error:
         raise NotPosted(f"refused: {error}") from error
+
+
+def post_to(
+    target: Target,
+    body: bytes,
+    headers: dict[str, str],
+    *,
+    addresses_of: Callable[[Target], Sequence[Address]],
+    within: float,
+    read: int = 0,
+) -> Reply:
+    """The same to one of the addresses that `addresses_of` gives, and may refuse, in at most `within` seconds from the
+    first connection. Raises NotPosted."""
+    try:
+        addresses = addresses_of(target)
     except (OSError, UnicodeError) as error:
         raise NotPosted(f"its name cannot be resolved ({type(error).__name__})") from error
-    connection = _Pinned(target, addresses)
+    connection = _Pinned(target, addresses, within)
     try:
-        with _ends(connection):
+        with _ends(connection, within):
             connection.request("POST", target.path, body, {"User-Agent": "Fermata", "Connection": "close", **headers})
             response = connection.getresponse()
             answer = response.read(read)
@@ -57,10 +74,10 @@ def post(url: str, body: bytes, headers: dict[str, str], *, read: int = 0) -> Re
                 raise TimeoutError  # hung up on, and what came before looks like a whole answer
             return Reply(response.status, _retry_after(response.headers.get("Retry-After")), answer)
     except TimeoutError as error:
-        raise NotPosted(f"no answer within {ALTOGETHER:g} s") from error
+        raise NotPosted(f"no answer within {within:g} s") from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         if connection.is_late:
-            raise NotPosted(f"no answer within {ALTOGETHER:g} s") from error
+            raise NotPosted(f"no answer within {within:g} s") from error
         raise NotPosted(_said(error)) from error
     finally:
         connection.close()
@@ -69,12 +86,12 @@ def post(url: str, body: bytes, headers: dict[str, str], *, read: int = 0) -> Re
 class _Pinned(http.client.HTTPConnection):
     """Speaks to `addresses` in the name of the target's host: in `Host`, in TLS's SNI and against its certificate."""
 
-    def __init__(self, target: Target, addresses: Sequence[Address]) -> None:
-        super().__init__(target.host, target.port, timeout=ALTOGETHER)
+    def __init__(self, target: Target, addresses: Sequence[Address], within: float) -> None:
+        super().__init__(target.host, target.port, timeout=within)
         self.default_port = 443 if target.is_https else 80
         self.is_late = False
         self._target, self._addresses = target, addresses
-        self._deadline = time.monotonic() + ALTOGETHER
+        self._deadline = time.monotonic() + within
 
     def connect(self) -> None:
         self.sock = self._connected()
@@ -113,9 +130,9 @@ class _Pinned(http.client.HTTPConnection):
 
 
 @contextmanager
-def _ends(connection: _Pinned) -> Iterator[None]:
+def _ends(connection: _Pinned, within: float) -> Iterator[None]:
     """A socket's time-out starts anew with each byte; this one does not."""
-    timer = Timer(ALTOGETHER, connection.hang_up)
+    timer = Timer(within, connection.hang_up)
     timer.daemon = True
     timer.start()
     try:

@@ -8,8 +8,10 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from unittest.mock import patch
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import DataError, connection
 from pytest_django import Settings
 
 from approvals.audit import anchoring, receivers
@@ -26,6 +29,7 @@ from approvals.audit.records import seals
 from approvals.audit.sealing import TrailRewritten, seal_due
 from approvals.models import AuditAnchored
 from approvals.tasks import anchor
+from runs.clock import database_now
 from tests.approvals.audit.conftest import unguarded
 from tests.support.processes import ROOT, environment
 
@@ -209,13 +213,51 @@ def test_after_an_outage_of_the_webhook_nothing_is_left_out(
 
 def test_who_dies_before_the_mark_is_kept_sends_again(write: Callable[..., str], hook: Hook) -> None:
     sealed(write, 2)
-    AuditAnchored.objects.create(kind="webhook")
-    with patch.object(AuditAnchored, "save", side_effect=RuntimeError("killed")), pytest.raises(RuntimeError):
+    with patch.object(anchoring, "MARK", "SELECT 1 / 0 WHERE (%s, %s, %s) IS NOT NULL"), pytest.raises(DataError):
         anchor_due()
 
     assert anchor_due() == 2
 
     assert hook.numbers() == [1, 2, 1, 2]
+
+
+def test_one_process_sends_at_a_time_and_a_dead_ones_claim_runs_out(write: Callable[..., str], hook: Hook) -> None:
+    sealed(write)
+    AuditAnchored.objects.create(kind="webhook", claimed_until=database_now() + timedelta(seconds=60))
+    assert anchor_due() == 0
+    AuditAnchored.objects.update(claimed_until=database_now())
+    assert anchor_due() == 1
+    assert hook.numbers() == [1]
+
+
+def test_no_transaction_is_open_while_a_receiver_is_waited_for(write: Callable[..., str], hook: Hook) -> None:
+    # windmill#8952
+    sealed(write)
+    with patch.object(Webhook, "send", side_effect=lambda _: open_then.append(connection.in_atomic_block)):
+        open_then: list[bool] = []
+        assert anchor_due() == 1
+    assert open_then == [False]
+
+
+@pytest.mark.parametrize("setting", ["FERMATA_AUDIT_ANCHOR_SYSLOG", "FERMATA_AUDIT_ANCHOR_WEBHOOK"])
+def test_a_receiver_that_never_stops_talking_holds_nobody(
+    write: Callable[..., str], settings: Settings, setting: str
+) -> None:
+    def talk(listener: socket.socket) -> None:
+        with suppress(OSError), listener.accept()[0] as connection:
+            while True:
+                connection.sendall(b"H")
+                time.sleep(0.02)
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as talkative, patch.object(receivers, "TIMEOUT", 0.2):
+        thread = threading.Thread(target=talk, args=(talkative,), daemon=True)
+        thread.start()
+        scheme = "tcp" if setting.endswith("SYSLOG") else "http"
+        setattr(settings, setting, f"{scheme}://127.0.0.1:{talkative.getsockname()[1]}")
+        sealed(write)
+        assert anchor_due() == 0
+        thread.join(10)
+    assert AuditAnchored.objects.get().no == 0
 
 
 def test_a_long_backlog_goes_in_batches(write: Callable[..., str], hook: Hook) -> None:
