@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.dateparse import parse_datetime
 
@@ -22,12 +23,14 @@ from approvals.queries.queue import (
     page,
     teams_of,
 )
-from approvals.queries.standing import standing_of
+from approvals.queries.standing import Standing, standing_of
 from approvals.queries.tabs import Tab, in_tab
 from approvals.queries.trouble import silent
 from approvals.queries.unperformed import unperformed
+from approvals.queries.visibility import visible_by
 from approvals.states import Risk
 from runs.clock import database_now
+from runs.models import Run
 from runs.presentation.status import status_line
 from runs.presentation.text import escaped, warnings
 from runs.principals import Person
@@ -78,16 +81,17 @@ def read_inbox(address: QueryDict, person: Person, *, beside: Approval | None = 
     filters = read_filters(address)
     standing = standing_of(person.user)
     teams = teams_of(standing)
-    counts: dict[Tab, int] = {
-        tab: count(matching(in_tab(standing, tab), teams, False, **filters.chosen), teams=teams)
-        for tab in Tab
-        if tab is not Tab.HISTORY
-    }
-    silent_runs = [] if filters.chosen else list(silent(standing.teams))
-    counts[Tab.ATTENTION] += len(silent_runs)
+
+    def queue(tab: Tab) -> QuerySet[Approval]:
+        return matching(in_tab(standing, tab), teams, tab is Tab.HISTORY, **filters.chosen)
+
+    queues: dict[Tab, QuerySet[Approval]] = {tab: queue(tab) for tab in Tab if tab is not Tab.HISTORY}
+    counts: dict[Tab, int] = {tab: count(waiting, teams=teams) for tab, waiting in queues.items()}
+    silent_runs = Run.objects.none() if filters.chosen else silent(standing.teams)
+    counts[Tab.ATTENTION] += silent_runs.order_by().count()
     tab = read_tab(address) or next((tab for tab in counts if counts[tab]), Tab.UNCLAIMED)
     settled = tab is Tab.HISTORY
-    cards = matching(in_tab(standing, tab), teams, settled, **filters.chosen)
+    cards = queue(tab) if settled else queues[tab]
     after = address.get("after", "")
     rows, place = page(cards, settled=settled, after=after, size=PAGE, teams=teams)
     tabs = [_tab_line(each, filters, counts.get(each), is_current=each is tab) for each in Tab]
@@ -102,7 +106,7 @@ def read_inbox(address: QueryDict, person: Person, *, beside: Approval | None = 
         "filter_choices": _choices(filters, *choices(standing)),
         "is_filtered": bool(filters.chosen),
         "silent": [(run, status_line(run)) for run in silent_runs[:SILENT]] if tab is Tab.ATTENTION else [],
-        "unperformed": unperformed(person).order_by()[:COUNTED].count() if tab in {Tab.ATTENTION, Tab.HISTORY} else 0,
+        "unperformed": _unperformed(standing) if tab in {Tab.ATTENTION, Tab.HISTORY} else "",
         "looked_at": LOOKED_AT if 0 < len(filters.q) <= SHORT else 0,
         "next_query": filters.query(tab, after=place) if place else "",
         "since": database_now().isoformat(),
@@ -123,8 +127,18 @@ def row_line(approval: Approval) -> RowLine:
 
 def _tab_line(tab: Tab, filters: Filters, count: int | None, *, is_current: bool) -> TabLine:
     empty, hint = EMPTY[tab]
-    shown = None if count is None else f"{COUNTED - 1}+" if count >= COUNTED else str(count)
+    shown = None if count is None else _counted(count)
     return TabLine(tab.value, tab.label, filters.query(tab), shown, is_current, empty, hint)
+
+
+def _unperformed(standing: Standing) -> str:
+    """How many approved actions are outstanding; empty for none."""
+    found = unperformed(visible_by(standing)).order_by()[:COUNTED].count()
+    return _counted(found) if found else ""
+
+
+def _counted(found: int) -> str:
+    return f"{COUNTED - 1}+" if found >= COUNTED else str(found)
 
 
 def _choices(filters: Filters, agents: list[str], tools: list[str]) -> list[Choice]:

@@ -5,6 +5,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from approvals.models import Approval
+from approvals.queries import visible_to
 from approvals.queries.unperformed import unperformed
 from runs.access import signed_in
 from runs.presentation.status import StatusLine, status_line
@@ -17,7 +18,7 @@ SHOWN = 200
 @require_safe
 @signed_in
 def unperformed_page(request: HttpRequest, person: Person) -> HttpResponse:
-    found = list(unperformed(person)[: SHOWN + 1])
+    found = list(unperformed(visible_to(person))[: SHOWN + 1])
     context = {
         "section": "inbox",
         "lines": [_line(approval) for approval in found[:SHOWN]],
