@@ -1,24 +1,20 @@
 """Registering agents, and the keys that they sign in with."""
 
-import hashlib
-import secrets
-import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from runs.clock import DatabaseNow
 from runs.errors import RunError
-from runs.hooks import hooks
 from runs.models import Agent, AgentKey, OnCredentials, Scope, Team
-from runs.principals import Person
+from runs.services.drawing import Drawn, draw
+from runs.services.recording import actor_of, record_change
 
 EVERYTHING = (*Scope.values, "workflow:*")
-_PREFIX_LETTERS = string.ascii_lowercase + string.digits
 
 
 @dataclass(frozen=True)
@@ -27,15 +23,6 @@ class IssuedKey:
 
     key: AgentKey
     text: str
-
-
-@dataclass(frozen=True)
-class KeyText:
-    """A key just drawn, which works once it is added. `text` is shown once and kept nowhere."""
-
-    prefix: str
-    text: str
-    digest: bytes
 
 
 @dataclass
@@ -117,11 +104,9 @@ def issue_key(
     return IssuedKey(key=key, text=drawn.text)
 
 
-def draw_key() -> KeyText:
-    """A text that nobody can guess."""
-    prefix = "".join(secrets.choice(_PREFIX_LETTERS) for _ in range(12))
-    text = f"fmt_{prefix}_{secrets.token_urlsafe(32)}"
-    return KeyText(prefix=prefix, text=text, digest=hashlib.sha256(text.encode()).digest())
+def draw_key() -> Drawn:
+    """A key, which works once it is added."""
+    return draw("fmt")
 
 
 def check_scopes(scopes: Sequence[str]) -> None:
@@ -189,15 +174,7 @@ def revoke_key(*, key: AgentKey, by: User | None = None) -> None:
 
 
 def _record(agent: Agent, event: str, by: User | None, facts: dict[str, Any]) -> None:
-    """Into the audit trail. Without a person it was done on the server's command line."""
-    with connection.cursor() as cursor:
-        hooks().record_change(
-            cursor,
-            team_id=agent.team_id,
-            type=event,
-            actor=Person(by).actor if by else "system",
-            body={"agent": str(agent.pk), **facts},
-        )
+    record_change(teams=[agent.team_id], type=event, actor=actor_of(by), facts={"agent": str(agent.pk), **facts})
 
 
 def _text(at: datetime | None) -> str | None:

@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.db import connection, transaction
+from django.db import transaction
 
 from runs.clock import DatabaseNow, database_now
 from runs.errors import RunError
-from runs.hooks import hooks
-from runs.models import Credential, Membership, ResetLink
+from runs.models import Credential, ResetLink
+from runs.services.recording import actor_of, record_person
 from runs.services.tokens import end_tokens
 
 LINK_LIFE = timedelta(hours=24)
@@ -50,14 +50,14 @@ class LinkText:
 @transaction.atomic
 def change_password(*, person: User, password: str) -> None:
     """Set one's own; the caller has checked the old one. Raises `PasswordRefused`."""
-    _set(person, password, actor=f"person:{person.pk}", how="changed")
+    _set(person, password, actor=actor_of(person), how="changed")
 
 
 @transaction.atomic
 def use_link(*, text: str, password: str) -> User:
     """Set the password of the person whom the link is for; it works once. Raises `LinkRefused`, `PasswordRefused`."""
     link = _living(text, locked=True)
-    _set(link.person, password, actor=f"person:{link.person_id}", how="set by a reset link")
+    _set(link.person, password, actor=actor_of(link.person), how="set by a reset link")
     return link.person
 
 
@@ -77,7 +77,8 @@ def open_link(*, person: User, digest: bytes, actor: str) -> ResetLink:
     """Let a drawn link work, for `LINK_LIFE`."""
     now = database_now()
     link = ResetLink.objects.create(person=person, digest=digest, made_at=now, expires_at=now + LINK_LIFE)
-    _record(person, actor, {"what": "reset link made", "expires_at": link.expires_at.isoformat()})
+    facts = {"what": "reset link made", "expires_at": link.expires_at.isoformat()}
+    record_person(person=person.pk, type="person.changed", actor=actor, facts=facts)
     return link
 
 
@@ -94,7 +95,7 @@ def note_password(*, person: User, vouched: bool = False) -> datetime:
 @transaction.atomic
 def set_by_operator(*, person: User, password: str) -> None:
     """On the server's command line. Raises `PasswordRefused`."""
-    _set(person, password, actor="system", how="set on the command line")
+    _set(person, password, actor=actor_of(None), how="set on the command line")
 
 
 def check_password_rules(password: str, person: User) -> None:
@@ -112,7 +113,7 @@ def _set(person: User, password: str, *, actor: str, how: str) -> None:
     now = note_password(person=person)
     ResetLink.objects.filter(person=person, ended_at__isnull=True).update(ended_at=now)
     end_tokens(person=person, actor=actor, why=f"password {how}")
-    _record(person, actor, {"what": f"password {how}"})
+    record_person(person=person.pk, type="person.changed", actor=actor, facts={"what": f"password {how}"})
 
 
 def _living(text: str, *, locked: bool) -> ResetLink:
@@ -124,16 +125,6 @@ def _living(text: str, *, locked: bool) -> ResetLink:
     if link is None:
         raise LinkRefused
     return link
-
-
-def _record(person: User, actor: str, facts: dict[str, str]) -> None:
-    """Into the trail of every team of the person, or of the site where they have none."""
-    teams: list[int | None] = [*Membership.objects.filter(user=person).values_list("team_id", flat=True)]
-    with connection.cursor() as cursor:
-        for team in sorted(teams, key=str) or [None]:
-            hooks().record_change(
-                cursor, team_id=team, type="person.changed", actor=actor, body={"person": person.pk, **facts}
-            )
 
 
 def _digest(text: str) -> bytes:

@@ -2,19 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
-from django.db import connection, transaction
+from django.db import transaction
 
 from runs.clock import database_now
 from runs.errors import RunError
-from runs.hooks import hooks
 from runs.models import Membership, Role, Team
-from runs.principals import Person
 from runs.services.passwords import PasswordRefused, check_password_rules, note_password
+from runs.services.recording import actor_of, record_change, record_person
 from runs.services.tokens import end_tokens
 
 
@@ -62,8 +60,8 @@ def create_person(
     Membership.objects.create(user=user, team=team, roles=list(dict.fromkeys(roles)))
     user.groups.set([Group.objects.get_or_create(name=name)[0] for name in groups])
     note_password(person=user, vouched=True)
-    facts = {"person": user.pk, "roles": list(roles), "groups": list(groups), "superuser": superuser}
-    _record([team.pk], None, facts)
+    facts = {"roles": list(roles), "groups": list(groups), "superuser": superuser}
+    record_person(person=user.pk, type="person.changed", actor=actor_of(None), facts=facts)
     return user
 
 
@@ -81,7 +79,8 @@ def set_roles(*, person: User, team: Team, roles: Sequence[str], by: User) -> No
         if Role.REVIEWER in roles and Role.REVIEWER not in before:
             membership.since = database_now()
         membership.save(update_fields=["roles", "since"])
-    _record([team.pk], by, {"person": person.pk, "roles": list(roles), "roles_before": list(before)})
+    facts = {"person": person.pk, "roles": list(roles), "roles_before": list(before)}
+    record_change(teams=[team.pk], type="person.changed", actor=actor_of(by), facts=facts)
 
 
 @transaction.atomic
@@ -90,7 +89,8 @@ def change_group(*, name: str, add: Sequence[int], remove: Sequence[int], teams:
     group, _ = Group.objects.get_or_create(name=name)
     group.user_set.add(*add)
     group.user_set.remove(*remove)
-    _record(teams, by, {"group": name, "added": list(add), "removed": list(remove)})
+    facts = {"group": name, "added": list(add), "removed": list(remove)}
+    record_change(teams=teams, type="person.changed", actor=actor_of(by), facts=facts)
 
 
 @transaction.atomic
@@ -99,9 +99,8 @@ def set_active(*, person: User, active: bool, by: User | None = None) -> None:
     person.is_active = active
     person.save(update_fields=["is_active"])
     if not active:
-        end_tokens(person=person, actor=Person(by).actor if by else "system", why="account closed")
-    teams = Membership.objects.filter(user=person).values_list("team_id", flat=True)
-    _record([*teams], by, {"person": person.pk, "active": active})
+        end_tokens(person=person, actor=actor_of(by), why="account closed")
+    record_person(person=person.pk, type="person.changed", actor=actor_of(by), facts={"active": active})
 
 
 @transaction.atomic
@@ -112,14 +111,5 @@ def rename(*, person: User, first_name: str, last_name: str, email: str, by: Use
     person.save(update_fields=["first_name", "last_name", "email"])
     changed = [name for name, value in before.items() if value != getattr(person, name)]
     if changed:
-        teams = Membership.objects.filter(user=person).values_list("team_id", flat=True)
-        _record([*teams], by, {"person": person.pk, "what": "renamed", "fields": changed})
-
-
-def _record(teams: Sequence[int], by: User | None, facts: dict[str, Any]) -> None:
-    """Into the trail of each team, or of the site where there is none."""
-    told: list[int | None] = [*sorted(teams, key=str)]
-    actor = Person(by).actor if by else "system"
-    with connection.cursor() as cursor:
-        for team in told or [None]:
-            hooks().record_change(cursor, team_id=team, type="person.changed", actor=actor, body=facts)
+        facts = {"what": "renamed", "fields": changed}
+        record_person(person=person.pk, type="person.changed", actor=actor_of(by), facts=facts)

@@ -1,23 +1,19 @@
 """Personal tokens: a person's scripts read and vote as that person, for at most thirty days."""
 
-import hashlib
-import secrets
-import string
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import transaction
 
 from runs.clock import DatabaseNow, database_now
 from runs.errors import RunError
-from runs.hooks import hooks
-from runs.models import TOKEN_LIFE, Membership, PersonalToken, TokenScope
-from runs.principals import Person
+from runs.models import TOKEN_LIFE, PersonalToken, TokenScope
+from runs.services.drawing import draw
+from runs.services.recording import actor_of, record_person
 
 MOST_TOKENS = 20  # that work, of one person
-_PREFIX_LETTERS = string.ascii_lowercase + string.digits
 
 
 @dataclass(frozen=True)
@@ -50,26 +46,25 @@ def make_token(*, person: User, name: str, lasts: timedelta, may_vote: bool) -> 
     if living_tokens(person).count() >= MOST_TOKENS:
         raise TokenRefused(f"You have {MOST_TOKENS} tokens that work: revoke one first.")
     now = database_now()
-    prefix = "".join(secrets.choice(_PREFIX_LETTERS) for _ in range(12))
-    text = f"fmp_{prefix}_{secrets.token_urlsafe(32)}"
+    drawn = draw("fmp")
     token = PersonalToken.objects.create(
         person=person,
         name=name,
-        prefix=prefix,
-        digest=hashlib.sha256(text.encode()).digest(),
+        prefix=drawn.prefix,
+        digest=drawn.digest,
         scopes=[TokenScope.READ, *([TokenScope.VOTE] if may_vote else [])],
         created_at=now,
         expires_at=now + lasts,
     )
     facts = {"scopes": [str(scope) for scope in token.scopes], "expires_at": token.expires_at.isoformat()}
-    _record(token, "token.created", Person(person).actor, facts)
-    return IssuedToken(token, text)
+    _record(token, "token.created", actor_of(person), facts)
+    return IssuedToken(token, drawn.text)
 
 
 @transaction.atomic
 def revoke_token(*, token: PersonalToken) -> None:
     """Its person ends a token, at once. Again: nothing changes."""
-    _end([token], actor=f"person:{token.person_id}", why="revoked")
+    _end([token], actor=actor_of(token.person), why="revoked")
 
 
 @transaction.atomic
@@ -92,14 +87,4 @@ def _end(tokens: list[PersonalToken], *, actor: str, why: str) -> None:
 
 
 def _record(token: PersonalToken, event: str, actor: str, facts: dict[str, Any]) -> None:
-    """Into the trail of every team of the person, or of the site where they have none."""
-    teams: list[int | None] = [*Membership.objects.filter(user=token.person_id).values_list("team_id", flat=True)]
-    with connection.cursor() as cursor:
-        for team in sorted(teams, key=str) or [None]:
-            hooks().record_change(
-                cursor,
-                team_id=team,
-                type=event,
-                actor=actor,
-                body={"person": token.person_id, "prefix": token.prefix, **facts},
-            )
+    record_person(person=token.person_id, type=event, actor=actor, facts={"prefix": token.prefix, **facts})

@@ -10,14 +10,13 @@ from typing import Any
 from uuid import uuid4
 
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import transaction
 
 from runs.clock import DatabaseNow, database_now
 from runs.dispatch import ring_post
 from runs.errors import RunError
-from runs.hooks import hooks
 from runs.models import Agent, Webhook, WebhookPost
-from runs.principals import Person
+from runs.services.recording import actor_of, record_change
 from runs.states import PostState
 from runs.webhooks.addresses import AddressRefused, parse, resolve
 from runs.webhooks.messages import challenge_body, headers_for, new_secret
@@ -137,12 +136,5 @@ def _why_not(status: int, answer: bytes, challenge: str) -> str:
 
 
 def _record(webhook: Webhook, change: str, by: User | None, facts: dict[str, Any]) -> None:
-    """Into the audit trail. Without a person it was done on the server's command line."""
-    with connection.cursor() as cursor:
-        hooks().record_change(
-            cursor,
-            team_id=webhook.agent.team_id,
-            type="webhook.changed",
-            actor=Person(by).actor if by else "system",
-            body={"agent": str(webhook.agent_id), "change": change, "url": webhook.shown_url, **facts},
-        )
+    facts = {"agent": str(webhook.agent_id), "change": change, "url": webhook.shown_url, **facts}
+    record_change(teams=[webhook.agent.team_id], type="webhook.changed", actor=actor_of(by), facts=facts)
