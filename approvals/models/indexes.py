@@ -38,7 +38,7 @@ SEARCH = tuple(
     for name, condition in (("approvals_open_search", IS_OPEN), ("approvals_settled_search", IS_SETTLED))
 )
 SEATS = (  # whose an open card is
-    Index(fields=("team", "pools"), condition=IS_OPEN, name="approvals_open_by_pools"),
+    Index(fields=("team", "pools", *_DUE), condition=IS_OPEN, name="approvals_open_pools_by_due"),
     Index(
         fields=("team",), condition=Q(status__in=sorted(OPEN), kind=ApprovalKind.IN_DOUBT), name="approvals_in_doubt"
     ),

@@ -21,7 +21,6 @@ from approvals.queries.queue import (
     count_since,
     matching,
     page,
-    teams_of,
 )
 from approvals.queries.standing import Standing, standing_of
 from approvals.queries.tabs import Tab, in_tab
@@ -80,20 +79,19 @@ def read_inbox(address: QueryDict, person: Person, *, beside: Approval | None = 
     """What the inbox's templates need, for the queue that the page's address names. `beside` is the open card's."""
     filters = read_filters(address)
     standing = standing_of(person.user)
-    teams = teams_of(standing)
 
-    def queue(tab: Tab) -> QuerySet[Approval]:
-        return matching(in_tab(standing, tab), teams, tab is Tab.HISTORY, **filters.chosen)
+    def queue(tab: Tab) -> list[QuerySet[Approval]]:
+        return matching(in_tab(standing, tab), standing.reach, tab is Tab.HISTORY, **filters.chosen)
 
-    queues: dict[Tab, QuerySet[Approval]] = {tab: queue(tab) for tab in Tab if tab is not Tab.HISTORY}
-    counts: dict[Tab, int] = {tab: count(waiting, teams=teams) for tab, waiting in queues.items()}
+    queues: dict[Tab, list[QuerySet[Approval]]] = {tab: queue(tab) for tab in Tab if tab is not Tab.HISTORY}
+    counts: dict[Tab, int] = {tab: count(waiting) for tab, waiting in queues.items()}
     silent_runs = Run.objects.none() if filters.chosen else silent(standing.teams)
     counts[Tab.ATTENTION] += silent_runs.order_by().count()
     tab = read_tab(address) or next((tab for tab in counts if counts[tab]), Tab.UNCLAIMED)
     settled = tab is Tab.HISTORY
     cards = queue(tab) if settled else queues[tab]
     after = address.get("after", "")
-    rows, place = page(cards, settled=settled, after=after, size=PAGE, teams=teams)
+    rows, place = page(cards, settled=settled, after=after, size=PAGE)
     tabs = [_tab_line(each, filters, counts.get(each), is_current=each is tab) for each in Tab]
     since = _moment(address.get("since", ""))
     return {

@@ -23,7 +23,8 @@ def alike(approval: Approval, *, viewer: Person, limit: int) -> list[Approval]:
     of the same tool, under the very same requirements. Empty where that is not open to anybody: high risk, or when each
     decision must be confirmed."""
     standing = standing_of(viewer.user)
-    theirs = [card for tab in (Tab.MINE, Tab.UNCLAIMED) for card in like(approval, in_tab(standing, tab))[:limit]]
+    parts = [part for tab in (Tab.MINE, Tab.UNCLAIMED) for part in in_tab(standing, tab)]
+    theirs = [card for part in parts for card in like(approval, part)[:limit]]
     theirs.sort(key=lambda card: (card != approval, card.created_at))
     return theirs[:limit] if theirs[:1] == [approval] else []
 

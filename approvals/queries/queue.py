@@ -1,14 +1,17 @@
-"""A queue's cards: filtered, in order, a page at a time. Nothing here reads more than it shows, however many wait."""
+"""A queue's cards: filtered, in order, a page at a time. Nothing here reads more than it shows, however many wait.
+
+A queue comes in parts (see `tabs`), each along an index in the queue's order.
+"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
 from django.core import signing
-from django.db.models import F, Prefetch, Q, QuerySet
+from django.db.models import BooleanField, ExpressionWrapper, F, Prefetch, Q, QuerySet, prefetch_related_objects
 
 from approvals.models import Approval, Vote
 from approvals.models.indexes import SAID
@@ -25,7 +28,7 @@ LOOKED_AT = 1000
 
 
 def matching(
-    approvals: QuerySet[Approval],
+    cards: Sequence[QuerySet[Approval]],
     teams: Sequence[int] = (),
     settled: bool = False,
     *,
@@ -34,41 +37,41 @@ def matching(
     tool: str = "",
     risk: str = "",
     due: str = "",
-) -> QuerySet[Approval]:
-    """Those that fit. `q` is part of what a card says, or an id; `due` is one of `DUE`'s names.
+) -> list[QuerySet[Approval]]:
+    """Those that fit, of each part. `q` is part of what a card says, or an id; `due` is one of `DUE`'s names.
 
-    A `q` of one or two letters is looked for in the first `LOOKED_AT` that fit otherwise, of each of `teams`, and in
-    the order that `settled` says.
+    A `q` of one or two letters is looked for in the first `LOOKED_AT` of each part that fit otherwise, in the order
+    that `settled` says. `teams`: whose agents may have asked; all if there are none.
     """
-    exact = {"tool": tool, "risk": risk}
-    approvals = approvals.filter(**{name: value for name, value in exact.items() if value})
+    exact = Q(**{name: value for name, value in {"tool": tool, "risk": risk}.items() if value})
     if agent:
         agents = Agent.objects.filter(name=agent, **({"team__in": teams} if teams else {}))
-        approvals = approvals.filter(agent__in=list(agents))
+        exact &= Q(agent__in=list(agents))
     if due in DUE:
-        approvals = approvals.filter(expires_at__lt=DatabaseNow() + DUE[due])
-    if 0 < len(q) <= SHORT:
-        ordered = approvals.order_by(*_order(settled)).values_list("pk", flat=True)
-        approvals = approvals.filter(pk__in=[pk for rows in _by_team(ordered, teams) for pk in rows[:LOOKED_AT]])
-    return approvals.alias(said=SAID).filter(_says(q)) if q else approvals
+        exact &= Q(expires_at__lt=DatabaseNow() + DUE[due])
+    fitting = [part.filter(exact) for part in cards]
+    if not q:
+        return fitting
+    says = _says(q)
+    if len(q) > SHORT:
+        return [part.alias(said=SAID).filter(says) for part in fitting]
+    return [_first_that_say(says, part, settled=settled) for part in fitting]
 
 
-def page(
-    approvals: QuerySet[Approval], *, settled: bool, after: str, size: int, teams: Sequence[int] = ()
-) -> tuple[list[Approval], str]:
-    """At most `size` cards with agent, claim and votes, and the place after them ("" at the end).
+def page(cards: Sequence[QuerySet[Approval]], *, settled: bool, after: str, size: int) -> tuple[list[Approval], str]:
+    """At most `size` cards of all parts, with agent, claim and votes, and the place after them ("" at the end).
 
     Due first, what has no deadline last; with `settled`, those settled last come first. `after` is a place that this
-    function gave; anything else is the start. `teams`: all those whose cards these can be, where they are several.
+    function gave; anything else is the start.
     """
     place = _read_place(after)
     after_it = [Q()] if place is None else [_settled_before(*place)] if settled else _due_after(*place)
-    votes = Vote.objects.filter(void=False, verdict__in=("approve", "edit"))
-    rows = approvals.select_related("agent", "claimed_by").prefetch_related(Prefetch("votes", votes))
     found: list[Approval] = []
-    for part in after_it:
-        ordered = rows.filter(part).order_by(*_order(settled))
-        found += _first(ordered, size + 1 - len(found), settled=settled, teams=teams)
+    for stretch in after_it:
+        ordered = [part.filter(stretch).order_by(*_order(settled)) for part in cards]
+        found += _first(ordered, size + 1 - len(found), settled=settled)
+    votes = Vote.objects.filter(void=False, verdict__in=("approve", "edit"))
+    prefetch_related_objects(found[:size], Prefetch("votes", votes))
     if len(found) <= size:
         return found, ""
     last = found[size - 1]
@@ -76,46 +79,46 @@ def page(
     return found[:size], signing.dumps([_text(first_key), _text(last.created_at), str(last.pk)], salt="queue")
 
 
-def teams_of(standing: Standing) -> list[int]:
-    """The teams whose cards the person may see, all or some of them."""
-    return sorted({*standing.teams, *standing.reviews, *standing.outside})
-
-
-def count(approvals: QuerySet[Approval], *, teams: Sequence[int] = ()) -> int:
-    """How many there are; no further than `COUNTED`.
+def count(cards: Sequence[QuerySet[Approval]]) -> int:
+    """How many there are in all parts together; no further than `COUNTED`.
 
     In order: to count so far PostgreSQL then walks along the index that a page of them comes from, where it would else
     gather all of them first.
     """
-    found = 0
-    for ordered in _by_team(approvals.order_by(*_order(settled=False)), teams):
-        found += ordered[: COUNTED - found].count() if found < COUNTED else 0
-    return found
+    return _counted(part.order_by(*_order(settled=False)) for part in cards)
 
 
-def count_since(approvals: QuerySet[Approval], since: datetime) -> int:
+def count_since(cards: Sequence[QuerySet[Approval]], since: datetime) -> int:
     """How many of them were asked after `since`; no further than `COUNTED`."""
-    return approvals.filter(created_at__gt=since).order_by()[:COUNTED].count()
+    return _counted(part.filter(created_at__gt=since).order_by() for part in cards)
 
 
 def choices(standing: Standing) -> tuple[list[str], list[str]]:
     """The names of the agents and of the tools that the person's cards can have."""
-    teams = teams_of(standing)
-    agents = Agent.objects.filter(team__in=teams).order_by("name").values_list("name", flat=True).distinct()
-    return list(agents), tools_of(teams)
+    agents = Agent.objects.filter(team__in=standing.reach).order_by("name").values_list("name", flat=True).distinct()
+    return list(agents), tools_of(standing.reach)
 
 
-def _by_team(ordered: QuerySet[Any], teams: Sequence[int]) -> list[QuerySet[Any]]:
-    """An index has its rows in order only within a team."""
-    return [ordered.filter(team=team) for team in teams] if len(teams) > 1 else [ordered]
+def _first_that_say(says: Q, cards: QuerySet[Approval], *, settled: bool) -> QuerySet[Approval]:
+    """In one walk along the queue: what a card says is asked where it is read."""
+    first = cards.order_by(*_order(settled)).alias(said=SAID).annotate(says=ExpressionWrapper(says, BooleanField()))
+    return cards.filter(pk__in=[pk for pk, fits in first.values_list("pk", "says")[:LOOKED_AT] if fits])
 
 
-def _first(ordered: QuerySet[Approval], size: int, *, settled: bool, teams: Sequence[int]) -> list[Approval]:
-    """The first of several teams together are among the first of each."""
-    each = [row for rows in _by_team(ordered, teams) for row in rows[:size]]
+def _counted(cards: Iterable[QuerySet[Approval]]) -> int:
+    found: set[UUID] = set()
+    for part in cards:
+        if len(found) < COUNTED:
+            found.update(part.values_list("pk", flat=True)[:COUNTED])
+    return min(len(found), COUNTED)
+
+
+def _first(ordered: Iterable[QuerySet[Approval]], size: int, *, settled: bool) -> list[Approval]:
+    """The first of several parts together are among the first of each."""
+    each = {row.pk: row for part in ordered for row in part.select_related("agent", "claimed_by")[:size]}
     if settled:
-        return sorted(each, key=attrgetter("settled_at", "pk"), reverse=True)[:size]
-    return sorted(each, key=_due_place)[:size]
+        return sorted(each.values(), key=attrgetter("settled_at", "pk"), reverse=True)[:size]
+    return sorted(each.values(), key=_due_place)[:size]
 
 
 def _due_place(row: Approval) -> tuple[bool, datetime, datetime, UUID]:

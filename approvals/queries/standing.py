@@ -33,6 +33,11 @@ class Standing:
     keys: tuple[int, ...]
 
     @property
+    def reach(self) -> tuple[int, ...]:
+        """The teams whose cards the person may see, all or some of them."""
+        return tuple(sorted({*self.teams, *self.reviews, *self.outside}))
+
+    @property
     def group_pools(self) -> list[str]:
         return [group_pool(name) for name in self.groups]
 

@@ -14,7 +14,7 @@ from approvals.queries.trouble import troubled
 from approvals.queries.visibility import visible_by
 from approvals.states import OPEN, ApprovalKind
 from runs.clock import DatabaseNow
-from runs.models import Run, WebhookPost
+from runs.models import Agent, Run, WebhookPost
 from runs.states import PostState, RunStatus
 
 TOLD_WITHIN = timedelta(minutes=5)
@@ -30,8 +30,9 @@ class Tab(TextChoices):
     HISTORY = "history", "History"
 
 
-def in_tab(standing: Standing, tab: Tab) -> QuerySet[Approval]:
-    """The cards in `tab` of the person whose standing it is, in no order.
+def in_tab(standing: Standing, tab: Tab) -> list[QuerySet[Approval]]:
+    """The cards in `tab` of the person whose standing it is, in no order: in parts, each of which some index has in the
+    queue's order. A card may be in several.
 
     Mine: theirs to decide, and claimed by them or asked of them by name. Unclaimed: theirs to decide, and nobody is on
     it. Others: open, and not theirs, or not theirs any more. Attention: calls in doubt, and the newest card of each run
@@ -39,22 +40,30 @@ def in_tab(standing: Standing, tab: Tab) -> QuerySet[Approval]:
     """
     visible = visible_by(standing)
     if tab is Tab.HISTORY:
-        return visible.exclude(status__in=sorted(OPEN))
+        return _by_team(visible.exclude(status__in=sorted(OPEN)), standing)
     if tab is Tab.ATTENTION:
         in_doubt = Q(kind=ApprovalKind.IN_DOUBT, status__in=sorted(OPEN))
-        return visible.filter(in_doubt | Q(pk__in=_newest_of_troubled_runs(visible, standing)))
+        troubled = Q(pk__in=_newest_of_troubled_runs(visible, standing))
+        return _by_team(visible.filter(in_doubt | troubled), standing)
     waiting = visible.filter(status__in=sorted(OPEN), kind=ApprovalKind.ACTION)
     voted = Q(voted_by__contains=[standing.person])
     claimed = Q(claimed_by__isnull=False, claimed_until__gt=DatabaseNow())  # the first half is for the planner
     if tab is Tab.OTHERS:
-        elsewhere = voted | (claimed & ~Q(claimed_by=standing.person)) | Q(pk__in=_asked_for(standing))
-        return waiting.filter(elsewhere | _of_own_agents(standing) | _without_seat(standing))
+        few = voted | (claimed & ~Q(claimed_by=standing.person)) | Q(pk__in=_asked_for(standing))
+        many = [*_by_own_agents(standing), *_by_pools_without_seat(standing)]
+        return [*_by_team(waiting.filter(few), standing), *(waiting.filter(part) for part in many)]
     requested = Run.requesters.through.objects.filter(user__in=standing.people).values("run")
     free = waiting.filter(_seat(standing)).exclude(voted | _of_own_agents(standing)).exclude(run__in=requested)
     wanted = Q(wanted__contains=[person_pool(standing.person)])
     if tab is Tab.MINE:
-        return free.filter((claimed & Q(claimed_by=standing.person)) | (wanted & ~claimed))
-    return free.filter(Q(claimed_until__isnull=True) | Q(claimed_until__lte=DatabaseNow())).exclude(wanted)
+        return _by_team(free.filter((claimed & Q(claimed_by=standing.person)) | (wanted & ~claimed)), standing)
+    unclaimed = Q(claimed_until__isnull=True) | Q(claimed_until__lte=DatabaseNow())
+    return _by_team(free.filter(unclaimed).exclude(wanted), standing)
+
+
+def _by_team(cards: QuerySet[Approval], standing: Standing) -> list[QuerySet[Approval]]:
+    """An index has its rows in order only within a team."""
+    return [cards.filter(team=team) for team in standing.reach] if len(standing.reach) > 1 else [cards]
 
 
 def _seat(standing: Standing) -> Q:
@@ -63,22 +72,30 @@ def _seat(standing: Standing) -> Q:
     return seat | Q(pools__overlap=standing.group_pools) if standing.groups else seat
 
 
-def _without_seat(standing: Standing) -> Q:
-    """The opposite, in a form that an index can find: by the few sets of pools that open cards have."""
+def _by_pools_without_seat(standing: Standing) -> list[Q]:
+    """The opposite, for each of the few sets of pools that open cards have."""
     if not standing.reviews and not standing.groups:
-        return Q(team__in=standing.teams)
-    seatless = Q(pk__in=[])
-    for team, pools in open_pools(standing.teams):
-        mine = {*standing.group_pools, *([TEAM] if team in standing.reviews else [])}
-        if mine.isdisjoint(pools):
-            seatless |= Q(team=team, pools=pools)
-    return seatless
+        return [Q(team=team) for team in standing.teams]
+    return [
+        Q(team=team, pools=pools)
+        for team, pools in open_pools(standing.teams)
+        if {*standing.group_pools, *([TEAM] if team in standing.reviews else [])}.isdisjoint(pools)
+    ]
 
 
 def _of_own_agents(standing: Standing) -> Q:
     """What came from an agent that the person, or somebody for whom they vote, owns or made a key for."""
     own = Q(agent__in=standing.agents)
-    return own | Q(run__in=Run.objects.filter(key__in=standing.keys).values("pk")) if standing.keys else own
+    return own | Q(run__key__in=standing.keys) if standing.keys else own
+
+
+def _by_own_agents(standing: Standing) -> list[Q]:
+    """The same, for each of these agents."""
+    keyed = Agent.objects.filter(keys__in=standing.keys).exclude(pk__in=standing.agents).distinct()
+    return [
+        *(Q(agent=agent) for agent in standing.agents),
+        *(Q(agent=agent, run__key__in=standing.keys) for agent in keyed),
+    ]
 
 
 def _asked_for(standing: Standing) -> list[UUID]:
@@ -88,7 +105,7 @@ def _asked_for(standing: Standing) -> list[UUID]:
 
 
 def _newest_of_troubled_runs(visible: QuerySet[Approval], standing: Standing) -> list[Any]:
-    runs = troubled((*standing.teams, *standing.reviews, *standing.outside)) + _untold(standing)
+    runs = troubled(standing.reach) + _untold(standing)
     newest = visible.filter(run__in=runs).order_by("run_id", "-created_at").distinct("run_id")
     return list(newest.values_list("pk", flat=True))
 
@@ -99,6 +116,6 @@ def _untold(standing: Standing) -> list[Any]:
         state__in=(PostState.PENDING, PostState.GIVEN_UP),
         created_at__lt=DatabaseNow() - TOLD_WITHIN,
         run__head__status=RunStatus.QUEUED,
-        run__team__in=(*standing.teams, *standing.reviews, *standing.outside),
+        run__team__in=standing.reach,
     )
     return list(posts.order_by("-created_at").values_list("run", flat=True)[:TROUBLES])
