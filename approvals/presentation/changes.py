@@ -13,7 +13,7 @@ from approvals.policies.drafts import PolicyDraft, RuleDraft
 from approvals.policies.guarded import AgentDraft, GroupDraft, KeyDraft, MembershipDraft, ResetDraft
 from approvals.presentation.facts import Fact, caps_of, compared, draft_facts, version_facts
 from approvals.presentation.policy import name_of, span
-from approvals.queries.guarded import administrators_of, concerned, others_than
+from approvals.queries.confirmers import confirmers
 from approvals.queries.rules import ALONE_SHOWN_FOR, alone_lately
 from approvals.services.matters import matter_of
 from runs.models import Agent, Membership, Role, Team
@@ -38,8 +38,8 @@ NOBODY = "nobody"
 class ChangeLine:
     """`may_confirm`: as the second administrator. `may_alone`: as the only one there is, with a reason.
 
-    `waits_for` says to an administrator who may do neither who can. `event` is the address of what became of it in the
-    audit trail, for who may read it there.
+    `waits_for` says to an administrator or superuser who may do neither who can. `event` is the address of what became
+    of it in the audit trail, for who may read it there.
     """
 
     change: RuleChange
@@ -89,13 +89,9 @@ def change_lines(changes: Iterable[RuleChange], viewer: User) -> list[ChangeLine
 
 
 def change_line(change: RuleChange, viewer: User) -> ChangeLine:
-    admins = administrators_of(concerned(change))
-    is_admin = any(viewer.pk in people for people in admins.values())
-    is_own = change.proposed_by_id == viewer.pk
-    is_subject = viewer.pk in matter_of(change).subjects()
-    uncovered = [team for team, people in admins.items() if people.isdisjoint({viewer.pk, change.proposed_by_id})]
-    may_confirm = is_admin and not is_own and not is_subject and not uncovered
-    may_alone = is_own and is_admin and not uncovered and not others_than(viewer, change)
+    people = confirmers(change, subjects=matter_of(change).subjects())
+    takes_part, why_not = people.takes_part(viewer.pk), people.why_not(viewer.pk)
+    may_alone = takes_part and not people.why_not_alone(viewer.pk)
     name, facts = described(change)
     return ChangeLine(
         change=change,
@@ -103,10 +99,10 @@ def change_line(change: RuleChange, viewer: User) -> ChangeLine:
         name=name,
         facts=tuple(facts),
         by=name_of(change.proposed_by),
-        may_confirm=may_confirm,
+        may_confirm=not why_not,
         may_alone=may_alone,
-        may_withdraw=is_admin,
-        waits_for="" if may_confirm or may_alone or not is_admin else _waits_for(is_subject, uncovered),
+        may_withdraw=takes_part,
+        waits_for=why_not if takes_part and not may_alone else "",
         decided_by=name_of(change.decided_by) if change.decided_by else "",
         event=event_address(change, viewer),
     )
@@ -125,14 +121,6 @@ def event_address(change: RuleChange, viewer: User) -> str:
 def described(change: RuleChange) -> tuple[str, Sequence[Fact]]:
     """What it is about, by name, and all that it changes."""
     return WORDS[ChangeKind(change.kind)](change)
-
-
-def _waits_for(is_subject: bool, uncovered: Sequence[int]) -> str:
-    if uncovered:
-        return f"An administrator of {_teams(uncovered)} must confirm it."
-    if is_subject:
-        return "It is about you: another administrator must confirm it."
-    return "Another administrator must confirm it."
 
 
 def _policy(change: RuleChange) -> tuple[str, Sequence[Fact]]:

@@ -3,13 +3,11 @@
 Every policy in force can apply to high risk: a policy says from which risk on it applies, never up to which.
 """
 
-from collections.abc import Iterable
-
 from django.contrib.auth.models import Group, User
 from django.db.models import OuterRef, Q, Subquery
 
 from approvals import canonical
-from approvals.models import Approval, Delegation, PolicyVersion, RuleChange
+from approvals.models import Approval, Delegation, PolicyVersion
 from approvals.policies.requirements import group_pool
 from approvals.states import OPEN
 from runs.clock import DatabaseNow
@@ -46,22 +44,3 @@ def teams_relying_on(person: User) -> frozenset[int]:
     if person.is_superuser:
         teams |= set(Membership.objects.filter(user=person).values_list("team_id", flat=True))
     return frozenset(teams)
-
-
-def administrators_of(teams: Iterable[int]) -> dict[int, frozenset[int]]:
-    """For each team its active administrators."""
-    admins = Membership.objects.filter(team__in=list(teams), roles__contains=[Role.ADMIN], user__is_active=True)
-    found: dict[int, set[int]] = {team: set() for team in teams}
-    for team, user in admins.values_list("team_id", "user_id"):
-        found[team].add(user)
-    return {team: frozenset(users) for team, users in found.items()}
-
-
-def others_than(by: User, change: RuleChange) -> frozenset[int]:
-    """The other administrators of any team that the change touches: where there is one, nobody is alone."""
-    return frozenset().union(*administrators_of(concerned(change)).values()) - {by.pk}
-
-
-def concerned(change: RuleChange) -> list[int]:
-    """The teams whose administrators see the change and take part, in the order in which their chains are locked."""
-    return sorted({change.team_id, *change.teams}, key=str)

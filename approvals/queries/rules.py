@@ -1,4 +1,4 @@
-"""Whose rules a person reads: those of the teams that they operate, audit or administer."""
+"""Whose rules a person reads: those of the teams that they operate, audit or administer. Superusers, all proposals."""
 
 from datetime import timedelta
 
@@ -25,6 +25,11 @@ def teams_administered_by(person: Person) -> QuerySet[Team]:
     return _teams(person, Role.ADMIN)
 
 
+def reads_rules(person: Person) -> bool:
+    """Whether there can be anything of it for the person: rules, or proposals to confirm."""
+    return person.user.is_superuser or teams_ruled_for(person).exists()
+
+
 def policies_for(person: Person) -> QuerySet[Policy]:
     return Policy.objects.filter(team__in=teams_ruled_for(person))
 
@@ -37,9 +42,11 @@ def open_under(policy: Policy) -> QuerySet[Approval]:
 
 
 def changes_for(person: Person) -> QuerySet[RuleChange]:
-    """The proposals, decided or not, of the person's teams and of others that touch them."""
-    teams = list(teams_ruled_for(person).values_list("pk", flat=True))
-    return RuleChange.objects.filter(Q(team__in=teams) | Q(teams__overlap=teams))
+    """The proposals, decided or not, of the person's teams and of others that touch them; all of them for a superuser,
+    who may confirm them."""
+    return (
+        RuleChange.objects.all() if person.user.is_superuser else RuleChange.objects.filter(_touching_teams_of(person))
+    )
 
 
 def open_changes_of(team: Team) -> QuerySet[RuleChange]:
@@ -47,6 +54,14 @@ def open_changes_of(team: Team) -> QuerySet[RuleChange]:
     return RuleChange.objects.filter(Q(team=team) | Q(teams__contains=[team.pk]), outcome="").select_related(
         "proposed_by"
     )
+
+
+def open_changes_elsewhere(person: Person) -> QuerySet[RuleChange]:
+    """For a superuser: what is proposed and not decided in the teams whose rules they do not read, team by team."""
+    if not person.user.is_superuser:
+        return RuleChange.objects.none()
+    elsewhere = RuleChange.objects.filter(~_touching_teams_of(person), outcome="")
+    return elsewhere.select_related("team", "proposed_by").order_by("team__name", "-id")
 
 
 def alone_lately(user: User) -> QuerySet[RuleChange]:
@@ -78,6 +93,11 @@ def stand_ins_for(person: Person) -> QuerySet[User]:
     teams = Membership.objects.filter(user=person.user).values("team")
     members = Membership.objects.filter(team__in=teams).values("user")
     return User.objects.filter(is_active=True, pk__in=members).exclude(pk=person.user.pk).order_by("username")
+
+
+def _touching_teams_of(person: Person) -> Q:
+    teams = list(teams_ruled_for(person).values_list("pk", flat=True))
+    return Q(team__in=teams) | Q(teams__overlap=teams)
 
 
 def _teams(person: Person, *roles: Role) -> QuerySet[Team]:

@@ -1,7 +1,8 @@
 """Changes of what guards high risk: one administrator proposes, another confirms. The one mechanism for all of them.
 
-What guards nothing of high risk is applied at once. Where there is only one administrator, that one may put a change in
-force alone: on record, and for all to see. Every attempt that is refused is on record too.
+A superuser may be the other one. What guards nothing of high risk is applied at once. Where there is only one
+administrator, that one may put a change in force alone: on record, and for all to see. Every attempt that is refused is
+on record too.
 """
 
 import hashlib
@@ -16,15 +17,13 @@ from approvals import audit, dispatch
 from approvals.audit import EventType
 from approvals.errors import ChangeDecided, ChangeRefused, ChangeStale
 from approvals.models import ChangeKind, ChangeOutcome, RuleChange
-from approvals.queries.guarded import administrators_of, concerned, others_than
+from approvals.queries.confirmers import NOT_ADMINISTRATOR, Confirmers, administrators_of, concerned, confirmers
 from approvals.services.deciding import retry_deadlocks
 from approvals.services.matters import Matter, matter_of
 from runs.clock import database_now
 from runs.hooks import Cursor
 from runs.models import Team
 from runs.principals import Person
-
-NOT_ADMINISTRATOR = "Only an administrator of the team can change its rules."
 
 
 @retry_deadlocks
@@ -52,14 +51,10 @@ def propose(*, team: Team, by: User, kind: ChangeKind, body: str) -> RuleChange:
 def confirm(*, change_id: int, by: User) -> RuleChange:
     """Put a proposal in force, as another administrator. Raises `RuleChange.DoesNotExist`, `ChangeRefused`."""
     with _deciding(change_id, by, "confirm") as held:
-        change = held.change
-        if change.proposed_by_id == by.pk:
-            raise ChangeRefused("It was you who proposed it: another administrator must confirm it.")
-        if by.pk in held.matter.subjects():
-            raise ChangeRefused("It is about you: another administrator must confirm it.")
-        _check_together(change, by)
+        if why := held.confirmers.why_not(by.pk):
+            raise ChangeRefused(why)
         _put_in_force(held, by, alone=False, reason="")
-    return change
+    return held.change
 
 
 @retry_deadlocks
@@ -69,14 +64,12 @@ def confirm_alone(*, change_id: int, by: User, reason: str) -> RuleChange:
     Raises `RuleChange.DoesNotExist`, `ChangeRefused`.
     """
     with _deciding(change_id, by, "confirm alone") as held:
-        change = held.change
-        if others_than(by, change) or change.proposed_by_id != by.pk:
-            raise ChangeRefused("Another administrator must confirm it.")
+        if why := held.confirmers.why_not_alone(by.pk):
+            raise ChangeRefused(why)
         if not reason.strip():
             raise ChangeRefused("Say why it cannot wait.")
-        _check_together(change, by)
         _put_in_force(held, by, alone=True, reason=reason)
-    return change
+    return held.change
 
 
 @retry_deadlocks
@@ -103,6 +96,7 @@ class _Held:
     cursor: Cursor
     change: RuleChange
     matter: Matter
+    confirmers: Confirmers
 
 
 @contextmanager
@@ -119,10 +113,12 @@ def _deciding(change_id: int, by: User, attempt: str) -> Iterator[_Held]:
         matter = matter_of(change)
         try:
             with transaction.atomic():
-                check_administers(by, teams)
+                people = confirmers(change, subjects=matter.subjects())
+                if not people.takes_part(by.pk):
+                    raise ChangeRefused(NOT_ADMINISTRATOR)
                 _check_open(change)
                 matter.lock()
-                yield _Held(cursor, change, matter)
+                yield _Held(cursor, change, matter, people)
         except ChangeRefused as refusal:
             refused = refusal
             _record(cursor, matter, by, attempt, refusal)
@@ -136,15 +132,6 @@ def _check_open(change: RuleChange) -> None:
         raise ChangeDecided(
             f"{who} has {change.outcome} it already.", by=who, outcome=change.outcome, at=change.decided_at
         )
-
-
-def _check_together(change: RuleChange, by: User) -> None:
-    """Whoever proposed it and whoever confirms it must, the two together, administer every team that it touches."""
-    admins = administrators_of(concerned(change))
-    missing = [team for team, people in admins.items() if people.isdisjoint({by.pk, change.proposed_by_id})]
-    if missing:
-        names = ", ".join(Team.objects.filter(pk__in=missing).values_list("name", flat=True))
-        raise ChangeRefused(f"It touches {names} too: an administrator from there must confirm it.")
 
 
 def _put_in_force(held: _Held, by: User, *, alone: bool, reason: str) -> None:

@@ -11,8 +11,7 @@ from approvals.policies.probation import length
 from approvals.presentation.changes import alone_lines
 from approvals.presentation.chips import Chip, chip_of
 from approvals.presentation.policy import span
-from approvals.queries import visible_to
-from approvals.queries.rules import teams_administered_by, teams_ruled_for
+from approvals.queries import rules, visible_to
 from runs.models import Run
 from runs.principals import Person
 
@@ -34,13 +33,13 @@ def probation() -> str:
 @register.filter
 def reads_rules(user: User | AnonymousUser) -> bool:
     """Whether the page of the rules is for this person."""
-    return isinstance(user, User) and teams_ruled_for(Person(user)).exists()
+    return isinstance(user, User) and rules.reads_rules(Person(user))
 
 
 @register.filter
 def administers(user: User | AnonymousUser) -> bool:
     """Whether the page of people, groups and agents is for this person."""
-    return isinstance(user, User) and teams_administered_by(Person(user)).exists()
+    return isinstance(user, User) and rules.teams_administered_by(Person(user)).exists()
 
 
 @register.inclusion_tag("rules/_alone.html", takes_context=True)

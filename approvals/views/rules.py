@@ -11,10 +11,18 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from approvals.errors import ChangeDecided, ChangeRefused, ChangeStale, PolicyInvalid
 from approvals.forms.rules import PolicyForm, RuleForm, draft_of, end_of, typed
 from approvals.models import AutomaticRule, ChangeKind, Policy, RuleChange
-from approvals.presentation.changes import change_line
+from approvals.presentation.changes import change_line, change_lines
 from approvals.presentation.facts import version_facts
 from approvals.presentation.rules import team_rules
-from approvals.queries.rules import changes_for, open_under, policies_for, teams_administered_by, teams_ruled_for
+from approvals.queries.rules import (
+    changes_for,
+    open_changes_elsewhere,
+    open_under,
+    policies_for,
+    reads_rules,
+    teams_administered_by,
+    teams_ruled_for,
+)
 from approvals.services import changes, policymaking
 from approvals.services.automatic import stop
 from runs.access import signed_in
@@ -192,12 +200,12 @@ def _propose_rule(team: Team, person: Person, form: RuleForm) -> RuleChange:
 def _rules(
     request: HttpRequest, person: Person, *, refusal: Exception | None = None, status: int = 200
 ) -> HttpResponse:
-    teams = list(teams_ruled_for(person))
-    if not teams:
-        raise PermissionDenied("Rules are for operators, auditors and administrators of a team.")
+    if not reads_rules(person):
+        raise PermissionDenied("Rules are for operators, auditors and administrators of a team, and for superusers.")
     context: dict[str, Any] = {
         "section": "rules",
-        "teams": [team_rules(team, person.user) for team in teams],
+        "teams": [team_rules(team, person.user) for team in teams_ruled_for(person)],
+        "elsewhere": change_lines(open_changes_elsewhere(person), person.user),
         "refusal": refusal,
     }
     return render(request, "rules/list.html", context, status=status)

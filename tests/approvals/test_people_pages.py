@@ -61,7 +61,7 @@ def test_who_confirms_sees_all_of_it(agent: Agent, amy: Client, ann: Client, tea
         "Proposed by amy",
     ):
         assert said in page
-    assert "Another administrator must confirm it." in text(amy, made["Location"])
+    assert "It was you who proposed it: another administrator must confirm it." in text(amy, made["Location"])
 
     assert ann.post(f"/rules/changes/{change.pk}/confirm/").status_code == 302
 

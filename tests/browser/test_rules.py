@@ -114,7 +114,7 @@ def test_one_proposes_and_another_confirms(visit: Callable[..., Visitor], admins
     amy, ann = admins
     page = visit(amy).go("/rules/")
     page.get_by_role("button", name="Propose to end it").click()
-    page.get_by_text("Another administrator must confirm it.", exact=True).wait_for()
+    page.get_by_text("It was you who proposed it: another administrator must confirm it.", exact=True).wait_for()
     page = visit(ann).go("/rules/")
     page.get_by_role("button", name="Confirm").click()
     page.get_by_text("None: people decide about everything.").wait_for()
@@ -129,7 +129,7 @@ def test_a_group_is_changed_by_two(visit: Callable[..., Visitor], admins: tuple[
     page.get_by_role("link", name="Who is in finance").click()
     page.get_by_label("Who joins").fill("ann")
     page.get_by_role("button", name="Propose").click()
-    page.get_by_text("Another administrator must confirm it.", exact=True).wait_for()
+    page.get_by_text("It was you who proposed it: another administrator must confirm it.", exact=True).wait_for()
     page = visit(abe).go(urlsplit(page.url).path)
     page.get_by_role("button", name="Confirm").click()
     page.get_by_role("heading", name="Rules", exact=True).wait_for()
