@@ -66,6 +66,9 @@ def webhook_place(agent_id: UUID) -> Place:
 
 
 SEALED = (
+    Sealed(
+        table="runs_drawn_webhook", key=("id", "agent_id"), place=lambda _, agent: webhook_place(agent), column="secret"
+    ),
     Sealed(table="runs_webhook", key=("agent_id",), place=webhook_place, column="secret"),
     Sealed(table="runs_run", key=("id",), place=input_place, column="input"),
     Sealed(table="runs_run", key=("id",), place=result_place, column="result"),

@@ -53,6 +53,15 @@ class PostState(TextChoices):
     GIVEN_UP = "given_up"
 
 
+class WebhookStanding(TextChoices):
+    """How an agent's webhook does. Posts go out while it is verified or failing."""
+
+    NOT_VERIFIED = "not_verified"
+    VERIFIED = "verified"
+    FAILING = "failing"
+    GONE = "gone"
+
+
 class StepState(TextChoices):
     INTENT = "intent"
     DONE = "done"

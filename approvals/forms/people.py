@@ -7,6 +7,7 @@ from django import forms
 from approvals.errors import FieldErrors
 from approvals.forms.rules import LinesField
 from runs.models import Role
+from runs.webhooks.addresses import LONGEST_URL
 
 MOMENT = forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
 NAMES = "as they sign in, one a line"
@@ -48,6 +49,16 @@ class GroupForm(ProposalForm):
 class AgentForm(ProposalForm):
     owners = LinesField(required=False, help_text=f"{NAMES}; they may not vote on what it asks")
     team = forms.CharField(max_length=80, help_text="whose reviewers decide")
+
+    def asked(self) -> dict[str, Any]:
+        return dict(self.cleaned_data)
+
+
+class WebhookForm(ProposalForm):
+    url = forms.CharField(
+        max_length=LONGEST_URL, label="Address", help_text="https://, without a name or password in it"
+    )
+    new_secret = forms.BooleanField(required=False, label="Draw a new secret: it is shown once and signs from then on")
 
     def asked(self) -> dict[str, Any]:
         return dict(self.cleaned_data)

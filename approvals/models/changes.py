@@ -17,6 +17,7 @@ class ChangeKind(models.TextChoices):
     MEMBERSHIP = "membership"
     AGENT = "agent"
     AGENT_KEY = "agent_key"
+    WEBHOOK = "webhook"
     RESET_LINK = "reset_link"
 
 

@@ -46,6 +46,17 @@ class KeyDraft(Draft):
 
 
 @dataclass(frozen=True)
+class WebhookDraft(Draft):
+    """Where an agent is to be told, and was; empty: nowhere. `drawn` (UUID text) is kept with what neither may show."""
+
+    agent: str
+    drawn: str
+    url: str
+    url_was: str
+    new_secret: bool
+
+
+@dataclass(frozen=True)
 class ResetDraft(Draft):
     """A link that was drawn, by which a person sets a new password once it is confirmed. `digest`: hexadecimal."""
 

@@ -10,13 +10,13 @@ from django.urls import reverse
 
 from approvals.models import AutomaticRule, ChangeKind, Policy, PolicyVersion, RuleChange
 from approvals.policies.drafts import PolicyDraft, RuleDraft
-from approvals.policies.guarded import AgentDraft, GroupDraft, KeyDraft, MembershipDraft, ResetDraft
+from approvals.policies.guarded import AgentDraft, GroupDraft, KeyDraft, MembershipDraft, ResetDraft, WebhookDraft
 from approvals.presentation.facts import Fact, caps_of, compared, draft_facts, version_facts
 from approvals.presentation.policy import name_of, span
 from approvals.queries.confirmers import confirmers
 from approvals.queries.rules import ALONE_SHOWN_FOR, alone_lately
 from approvals.services.matters import matter_of
-from runs.models import Agent, Membership, Role, Team
+from runs.models import Agent, DrawnWebhook, Membership, Role, Team
 from runs.services.passwords import LINK_LIFE
 
 KINDS = {
@@ -27,6 +27,7 @@ KINDS = {
     ChangeKind.MEMBERSHIP: "Roles",
     ChangeKind.AGENT: "Agent",
     ChangeKind.AGENT_KEY: "New key for the agent",
+    ChangeKind.WEBHOOK: "Webhook of the agent",
     ChangeKind.RESET_LINK: "Reset link",
 }
 ALONE_SHOWN = 3
@@ -93,6 +94,8 @@ def change_line(change: RuleChange, viewer: User) -> ChangeLine:
     takes_part, why_not = people.takes_part(viewer.pk), people.why_not(viewer.pk)
     may_alone = takes_part and not people.why_not_alone(viewer.pk)
     name, facts = described(change)
+    if takes_part and change.kind == ChangeKind.WEBHOOK:
+        facts = [*facts, *_query(change)]
     return ChangeLine(
         change=change,
         kind=KINDS[ChangeKind(change.kind)],
@@ -184,6 +187,24 @@ def _key(change: RuleChange) -> tuple[str, Sequence[Fact]]:
     return Agent.objects.get(pk=draft.agent).name, facts
 
 
+def _webhook(change: RuleChange) -> tuple[str, Sequence[Fact]]:
+    draft = WebhookDraft.from_text(change.body)
+    secret = f"a new secret, which {_people([change.proposed_by_id])} has"
+    facts = [
+        Fact("Told at", draft.url, "" if draft.url == draft.url_was else draft.url_was),
+        Fact("Signed with", secret if draft.new_secret else "the secret that it has"),
+        Fact("Used", "once it is verified"),
+    ]
+    return Agent.objects.get(pk=draft.agent).name, facts
+
+
+def _query(change: RuleChange) -> list[Fact]:
+    """What else the address has, which may be a secret: for those who confirm all of it."""
+    drawn = DrawnWebhook.objects.filter(pk=WebhookDraft.from_text(change.body).drawn).first()
+    query = drawn.url.partition("?")[2] if drawn else ""
+    return [Fact("With the query", query)] if query else []
+
+
 def _reset(change: RuleChange) -> tuple[str, Sequence[Fact]]:
     draft = ResetDraft.from_text(change.body)
     what = f"sets a new password, once, within {span(LINK_LIFE)} of the confirmation"
@@ -199,6 +220,7 @@ WORDS: dict[ChangeKind, Callable[[RuleChange], tuple[str, Sequence[Fact]]]] = {
     ChangeKind.MEMBERSHIP: _membership,
     ChangeKind.AGENT: _agent,
     ChangeKind.AGENT_KEY: _key,
+    ChangeKind.WEBHOOK: _webhook,
     ChangeKind.RESET_LINK: _reset,
 }
 

@@ -35,9 +35,9 @@ def groups_around(team: Team) -> tuple[QuerySet[Group], frozenset[str]]:
 
 
 def agents_of(team: Team) -> QuerySet[Agent]:
-    """With their owners, and the keys that work."""
+    """With their owners, the keys that work, and the webhook."""
     living = AgentKey.objects.filter(
         Q(expires_at__isnull=True) | Q(expires_at__gt=DatabaseNow()), revoked_at__isnull=True
     )
     keys = Prefetch("keys", living.order_by("-created_at", "-pk"), to_attr="living_keys")
-    return Agent.objects.filter(team=team).prefetch_related("owners", keys)
+    return Agent.objects.filter(team=team).select_related("webhook").prefetch_related("owners", keys)

@@ -6,7 +6,7 @@ on record too.
 """
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -27,8 +27,11 @@ from runs.principals import Person
 
 
 @retry_deadlocks
-def propose(*, team: Team, by: User, kind: ChangeKind, body: str) -> RuleChange:
-    """Propose what `body` says, or apply it at once where it guards nothing of high risk. Raises `ChangeRefused`."""
+def propose(
+    *, team: Team, by: User, kind: ChangeKind, body: str, keep: Callable[[], object] | None = None
+) -> RuleChange:
+    """Propose what `body` says, or apply it at once where it guards nothing of high risk. `keep` writes, in the same
+    transaction, what is kept to apply it and has no place in `body`. Raises `ChangeRefused`."""
     check_administers(by, [team.pk])
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         Team.objects.select_for_update(no_key=True).get(pk=team.pk)
@@ -39,6 +42,8 @@ def propose(*, team: Team, by: User, kind: ChangeKind, body: str) -> RuleChange:
             raise ChangeStale("It has changed in this moment: look at it again.")
         change.base, change.teams = _digest(matter.base()), sorted(matter.teams())
         change.save()
+        if keep is not None:
+            keep()
         if change.teams:
             _record(cursor, matter, by, "proposed")
         else:
@@ -77,6 +82,7 @@ def withdraw(*, change_id: int, by: User) -> RuleChange:
     """Take a proposal back, or turn it down. Raises `RuleChange.DoesNotExist`, `ChangeRefused`."""
     with _deciding(change_id, by, "withdraw") as held:
         _decide(held.cursor, held.matter, by, ChangeOutcome.WITHDRAWN)
+        held.matter.withdrawn()
     return held.change
 
 

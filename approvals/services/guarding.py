@@ -1,4 +1,6 @@
-"""People, groups, agents, keys and reset links: what guards high risk among it is a proposal, the rest is done at once.
+"""People, groups, agents, keys, webhooks and reset links: what guards high risk among it is a proposal.
+
+The rest is done at once.
 
 Names are what people type; whoever is named and does not exist is said at the field.
 """
@@ -12,17 +14,20 @@ from django.contrib.auth.models import Group, User
 from approvals import canonical
 from approvals.errors import PolicyInvalid
 from approvals.models import ChangeKind, RuleChange
-from approvals.policies.guarded import AgentDraft, GroupDraft, KeyDraft, MembershipDraft, ResetDraft
+from approvals.policies.guarded import AgentDraft, GroupDraft, KeyDraft, MembershipDraft, ResetDraft, WebhookDraft
 from approvals.services.changes import check_administers, propose
+from checkpoints.errors import Unreadable
 from runs.clock import database_now
-from runs.models import Agent, AgentKey, Membership, Role, Team
+from runs.models import Agent, AgentKey, Membership, Role, Team, Webhook
 from runs.services.agents import UnknownScope, check_scopes, draw_key, revoke_key
 from runs.services.passwords import draw_link
+from runs.services.webhooks import WebhookRefused, draw_webhook, remove_webhook, verify_webhook
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A proposal with a text that works once it is confirmed. The text is shown this once and kept nowhere."""
+    """A proposal with a text that works once it is confirmed. The text is shown this once, and kept nowhere; but a
+    webhook's secret, which is to sign, is kept sealed."""
 
     change: RuleChange
     text: str
@@ -112,6 +117,49 @@ def stop_key(*, key: AgentKey, by: User) -> None:
     """At once, without a second person: it only takes something away. Raises `ChangeRefused`."""
     check_administers(by, [key.agent.team_id])
     revoke_key(key=key, by=by)
+
+
+def propose_webhook(*, agent: Agent, by: User, url: str, new_secret: bool = False) -> RuleChange | Drawn:
+    """Propose where an agent is told. A first address comes with a secret; another one keeps it, unless a `new_secret`
+    is wanted.
+
+    Raises `ChangeRefused`, `PolicyInvalid`.
+    """
+    check_administers(by, [agent.team_id])
+    webhook = Webhook.objects.filter(agent=agent).first()
+    if webhook is not None and webhook.url == url and not new_secret:
+        raise PolicyInvalid([("url", "is what it is already")])
+    try:
+        drawn, secret = draw_webhook(agent=agent, url=url, new_secret_wanted=new_secret or webhook is None)
+    except WebhookRefused as error:
+        raise PolicyInvalid([("url", f"cannot be used: {error}")]) from error
+    draft = WebhookDraft(
+        agent=str(agent.pk),
+        drawn=str(drawn.pk),
+        url=drawn.shown_url,
+        url_was=webhook.shown_url if webhook else "",
+        new_secret=secret is not None,
+    )
+    change = propose(team=agent.team, by=by, kind=ChangeKind.WEBHOOK, body=draft.to_text(), keep=drawn.save)
+    return change if secret is None else Drawn(change, secret)
+
+
+def challenge(*, agent: Agent, by: User) -> None:
+    """Let the agent's webhook be used once its receiver answers a challenge now. No transaction may be open.
+
+    Raises `ChangeRefused`, `WebhookRefused`.
+    """
+    check_administers(by, [agent.team_id])
+    try:
+        verify_webhook(agent=agent, by=by)
+    except Unreadable as error:
+        raise WebhookRefused(str(error)) from error
+
+
+def stop_webhook(*, agent: Agent, by: User) -> None:
+    """At once, without a second person: it only takes something away. Raises `ChangeRefused`, `WebhookRefused`."""
+    check_administers(by, [agent.team_id])
+    remove_webhook(agent=agent, by=by)
 
 
 def propose_reset(*, team: Team, by: User, person: User) -> Drawn:

@@ -37,9 +37,9 @@ def reads_rules(user: User | AnonymousUser) -> bool:
 
 
 @register.filter
-def administers(user: User | AnonymousUser) -> bool:
+def reads_agents(user: User | AnonymousUser) -> bool:
     """Whether the page of people, groups and agents is for this person."""
-    return isinstance(user, User) and rules.teams_administered_by(Person(user)).exists()
+    return isinstance(user, User) and rules.teams_ruled_for(Person(user)).exists()
 
 
 @register.inclusion_tag("rules/_alone.html", takes_context=True)

@@ -1,4 +1,4 @@
-"""The people, groups, agents and keys of a team, and the proposals to change them. A GET changes nothing."""
+"""The people, groups, agents, keys and webhooks of a team, and the proposals to change them. A GET changes nothing."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,26 +12,29 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from approvals.errors import ChangeRefused, PolicyInvalid
-from approvals.forms.people import AgentForm, GroupForm, KeyForm, ProposalForm, RolesForm
+from approvals.forms.people import AgentForm, GroupForm, KeyForm, ProposalForm, RolesForm, WebhookForm
 from approvals.models import RuleChange
 from approvals.presentation.people import team_people
+from approvals.presentation.webhooks import untold, webhook_line
 from approvals.queries.people import members_of, teams_of
-from approvals.queries.rules import teams_administered_by
+from approvals.queries.rules import teams_administered_by, teams_ruled_for
 from approvals.services import guarding
 from approvals.services.guarding import Drawn
 from runs.access import signed_in
 from runs.models import Agent, AgentKey, Team
 from runs.principals import Person
 from runs.services.agents import EVERYTHING
+from runs.services.webhooks import WebhookRefused
 
 
 @require_safe
 @signed_in
 def people(request: HttpRequest, person: Person) -> HttpResponse:
-    teams = list(teams_administered_by(person))
+    teams, administered = list(teams_ruled_for(person)), set(teams_administered_by(person))
     if not teams:
-        raise PermissionDenied("People, groups and agents are for administrators of a team.")
-    context = {"section": "rules", "teams": [team_people(team) for team in teams]}
+        raise PermissionDenied("People, groups and agents are for operators, auditors and administrators of a team.")
+    lines = [team_people(team, may_change=team in administered) for team in teams]
+    context = {"section": "rules", "teams": lines}
     return render(request, "people/list.html", context)
 
 
@@ -98,6 +101,40 @@ def key_revoke(request: HttpRequest, person: Person, key_id: int) -> HttpRespons
     return redirect("people")
 
 
+@require_safe
+@signed_in
+def webhook_page(request: HttpRequest, person: Person, agent_id: UUID) -> HttpResponse:
+    """Where the agent is told, and how that goes."""
+    return _webhook(request, person, _read(person, agent_id))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def webhook_proposal(request: HttpRequest, person: Person, agent_id: UUID) -> HttpResponse:
+    """The answer shows the secret, this once, where a new one is drawn."""
+    agent = _agent(person, agent_id)
+    form = WebhookForm(request.POST if request.method == "POST" else None)
+    return _propose(
+        request, form, f"Propose where {agent.name} is told", agent.team,
+        lambda: guarding.propose_webhook(agent=agent, by=person.user, **form.asked()),
+    )  # fmt: skip
+
+
+@require_POST
+@signed_in
+def webhook_challenge(request: HttpRequest, person: Person, agent_id: UUID) -> HttpResponse:
+    """Verify it, which waits for the receiver's answer."""
+    agent = _agent(person, agent_id)
+    return _webhook_attempt(request, person, agent, lambda: guarding.challenge(agent=agent, by=person.user))
+
+
+@require_POST
+@signed_in
+def webhook_remove(request: HttpRequest, person: Person, agent_id: UUID) -> HttpResponse:
+    agent = _agent(person, agent_id)
+    return _webhook_attempt(request, person, agent, lambda: guarding.stop_webhook(agent=agent, by=person.user))
+
+
 @require_POST
 @signed_in
 def reset_proposal(request: HttpRequest, person: Person, team_id: int, person_id: int) -> HttpResponse:
@@ -125,6 +162,28 @@ def _propose(
     return render(request, "people/proposal.html", context, status=400 if form.errors else 200)
 
 
+def _webhook_attempt(request: HttpRequest, person: Person, agent: Agent, service: Callable[[], None]) -> HttpResponse:
+    try:
+        service()
+    except WebhookRefused as error:
+        return _webhook(request, person, agent, refusal=error, status=409)
+    return redirect("webhook", agent.pk)
+
+
+def _webhook(
+    request: HttpRequest, person: Person, agent: Agent, *, refusal: Exception | None = None, status: int = 200
+) -> HttpResponse:
+    context = {
+        "section": "rules",
+        "agent": agent,
+        "line": webhook_line(agent),
+        "untold": untold(agent),
+        "may_change": teams_administered_by(person).filter(pk=agent.team_id).exists(),
+        "refusal": refusal,
+    }
+    return render(request, "people/webhook.html", context, status=status)
+
+
 def _drawn(request: HttpRequest, drawn: Drawn) -> HttpResponse:
     """What works once it is confirmed, shown to whoever proposed it and to nobody else."""
     is_link = drawn.change.kind == "reset_link"
@@ -140,10 +199,23 @@ def _roles_of(team: Team, username: str) -> dict[str, Any]:
 
 
 def _agent(person: Person, agent_id: UUID) -> Agent:
-    agent = Agent.objects.select_related("team").filter(pk=agent_id, team__in=teams_of(person)).first()
+    agent = _known(person, agent_id)
+    _administered(person, agent.team_id)
+    return agent
+
+
+def _read(person: Person, agent_id: UUID) -> Agent:
+    agent = _known(person, agent_id)
+    if not teams_ruled_for(person).filter(pk=agent.team_id).exists():
+        raise PermissionDenied("An agent's webhook is for operators, auditors and administrators of its team.")
+    return agent
+
+
+def _known(person: Person, agent_id: UUID) -> Agent:
+    agents = Agent.objects.select_related("team", "webhook")
+    agent = agents.filter(pk=agent_id, team__in=teams_of(person)).first()
     if agent is None:
         raise Http404
-    _administered(person, agent.team_id)
     return agent
 
 

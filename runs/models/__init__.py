@@ -7,7 +7,7 @@ from runs.models.services import ServiceBeat
 from runs.models.steps import Draft, Gate, OutsideEvent, Step, StepEvidence
 from runs.models.teams import Membership, Role, Team
 from runs.models.tokens import TOKEN_LIFE, PersonalToken, TokenScope
-from runs.models.webhooks import Webhook, WebhookPost
+from runs.models.webhooks import DrawnWebhook, Webhook, WebhookPost
 
 __all__ = [
     "TOKEN_LIFE",
@@ -16,6 +16,7 @@ __all__ = [
     "Build",
     "Credential",
     "Draft",
+    "DrawnWebhook",
     "Gate",
     "IdempotentRequest",
     "Membership",

@@ -1,6 +1,7 @@
 """Where an agent is told that a run of its goes on, and what is to be told."""
 
 import uuid
+from datetime import datetime
 
 from django.db import models
 from django.db.models import Q
@@ -8,19 +9,31 @@ from django.db.models.functions import Now
 
 from runs.models.agents import Agent
 from runs.models.runs import Run
-from runs.states import PostState
+from runs.states import PostState, WebhookStanding
 
 
-class Webhook(models.Model):
+class _Addressed(models.Model):
+    url = models.CharField(max_length=2000)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def shown_url(self) -> str:
+        """Without its query, which may hold what is not for everybody."""
+        return self.url.partition("?")[0]
+
+
+class Webhook(_Addressed):
     """The address that an agent's posts go to, used once it is verified. `secret` is sealed.
 
     `claim` goes up at each attempt, as a run's epoch does: whoever holds an older one records nothing.
     """
 
     agent = models.OneToOneField(Agent, on_delete=models.CASCADE, primary_key=True, related_name="webhook")
-    url = models.CharField(max_length=2000)
     secret = models.BinaryField(help_text="What signs the posts.")
     created_at = models.DateTimeField(db_default=Now())
+    set_at = models.DateTimeField(db_default=Now(), help_text="When its address was last set, or its secret.")
     verified_at = models.DateTimeField(null=True, blank=True)
     gone_at = models.DateTimeField(null=True, blank=True, help_text="When the receiver answered 410.")
     failing_since = models.DateTimeField(null=True, blank=True)
@@ -44,9 +57,32 @@ class Webhook(models.Model):
         return f"webhook of {self.agent_id}"
 
     @property
-    def shown_url(self) -> str:
-        """Without its query, which may hold what is not for everybody."""
-        return self.url.partition("?")[0]
+    def standing(self) -> tuple[WebhookStanding, datetime | None]:
+        """How it does, and since when; it was never verified since any time."""
+        if self.gone_at:
+            return WebhookStanding.GONE, self.gone_at
+        if self.verified_at is None:
+            return WebhookStanding.NOT_VERIFIED, None
+        if self.failing_since:
+            return WebhookStanding.FAILING, self.failing_since
+        return WebhookStanding.VERIFIED, self.verified_at
+
+
+class DrawnWebhook(_Addressed):
+    """What an agent's webhook is to be once somebody lets it work: `secret` is sealed, None keeps the one that it has.
+
+    A row of its own, so that neither an address's query nor a secret stands in what is proposed, read and exported.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="+")
+    secret = models.BinaryField(null=True, blank=True, help_text="What is to sign the posts.")
+
+    class Meta:
+        db_table = "runs_drawn_webhook"
+
+    def __str__(self) -> str:
+        return f"drawn webhook of {self.agent_id}"
 
 
 class WebhookPost(models.Model):

@@ -7,7 +7,7 @@ import json
 import secrets
 from dataclasses import dataclass
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -15,7 +15,7 @@ from django.db import transaction
 from runs.clock import DatabaseNow, database_now
 from runs.dispatch import ring_post
 from runs.errors import RunError
-from runs.models import Agent, Webhook, WebhookPost
+from runs.models import Agent, DrawnWebhook, Webhook, WebhookPost
 from runs.services.recording import actor_of, record_change
 from runs.states import PostState
 from runs.webhooks.addresses import AddressRefused, parse, resolve
@@ -48,28 +48,50 @@ def set_webhook(*, agent: Agent, url: str, new_secret_wanted: bool = False, by: 
 
     A changed address keeps its secret, unless a new one is wanted. Raises `WebhookRefused`.
     """
+    drawn, shown = draw_webhook(agent=agent, url=url, new_secret_wanted=new_secret_wanted)
+    with transaction.atomic(durable=True):
+        drawn.save()
+        return Registered(add_webhook(drawn=drawn.pk, by=by), shown)
+
+
+def draw_webhook(*, agent: Agent, url: str, new_secret_wanted: bool = False) -> tuple[DrawnWebhook, str | None]:
+    """What `set_webhook` is to register, not saved yet, and the secret that is shown once. Raises `WebhookRefused`."""
     try:
         resolve(parse(url))
     except AddressRefused as error:
         raise WebhookRefused(str(error)) from error
     except (OSError, UnicodeError) as error:
         raise WebhookRefused("the URL's host cannot be resolved") from error
-    with transaction.atomic(durable=True):
-        Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)  # two at once would both register the first
-        webhook = Webhook.objects.select_for_update(no_key=True).filter(agent=agent).first()
-        shown = None
-        if webhook is None or new_secret_wanted:
-            shown, sealed = new_secret(agent.pk)
-        change = "registered" if webhook is None else "changed"
-        webhook = webhook or Webhook(agent=agent)
-        if shown is not None:
-            webhook.secret = sealed
-        webhook.url, webhook.verified_at = url, None
-        webhook.claim, webhook.claimed_until = webhook.claim + 1, None  # an attempt at the old address counts no more
-        _forgive(webhook)
-        webhook.save()
-        _record(webhook, change, by, {"new_secret": shown is not None})
-    return Registered(webhook, shown)
+    shown = sealed = None
+    if new_secret_wanted or not Webhook.objects.filter(agent=agent).exists():
+        shown, sealed = new_secret(agent.pk)
+    return DrawnWebhook(agent=agent, url=url, secret=sealed), shown
+
+
+def lock_webhook(agent_id: UUID) -> Webhook | None:
+    """Keep the agent's webhook as it is until the transaction ends, also where it has none."""
+    Agent.objects.select_for_update(no_key=True).get(pk=agent_id)  # two at once would both register the first
+    return Webhook.objects.select_for_update(no_key=True).filter(agent=agent_id).first()
+
+
+@transaction.atomic
+def add_webhook(*, drawn: UUID, by: User | None) -> Webhook:
+    """Let a drawn webhook work, once it is verified. Raises `WebhookRefused`: it was to keep a secret that is gone."""
+    wanted = DrawnWebhook.objects.select_related("agent").get(pk=drawn)
+    webhook = lock_webhook(wanted.agent_id)
+    if webhook is None and wanted.secret is None:
+        raise WebhookRefused(f"{wanted.agent.name} has no webhook any more")
+    change = "registered" if webhook is None else "changed"
+    webhook = webhook or Webhook(agent=wanted.agent)
+    if wanted.secret is not None:
+        webhook.secret = wanted.secret
+    webhook.url, webhook.verified_at, webhook.set_at = wanted.url, None, database_now()
+    webhook.claim, webhook.claimed_until = webhook.claim + 1, None  # an attempt at the old address counts no more
+    _forgive(webhook)
+    webhook.save()
+    wanted.delete()
+    _record(webhook, change, by, {"new_secret": wanted.secret is not None})
+    return webhook
 
 
 def verify_webhook(*, agent: Agent, by: User | None = None) -> Webhook:
@@ -104,8 +126,9 @@ def remove_webhook(*, agent: Agent, by: User | None = None) -> None:
     """Forget the webhook. Runs that wait for it go on when their agent asks. Raises `WebhookRefused`."""
     webhook = _webhook(agent)
     with transaction.atomic(durable=True):
-        Webhook.objects.filter(agent=agent).delete()
-        _record(webhook, "removed", by, {})
+        deleted, _ = Webhook.objects.filter(agent=agent).delete()
+        if deleted:  # and not removed by somebody else meanwhile
+            _record(webhook, "removed", by, {})
 
 
 def _forgive(webhook: Webhook) -> None:

@@ -14,7 +14,7 @@ from approvals.models import Approval, AutomaticRule
 from approvals.services.delegating import delegate
 from approvals.services.policymaking import propose_lifting
 from runs.clock import database_now
-from runs.models import Agent, Membership, Run, RunHead
+from runs.models import Agent, Membership, Run, RunHead, Webhook
 from runs.services.passwords import draw_link, open_link
 from runs.services.tokens import make_token
 from runs.states import ResumeMode, RunStatus
@@ -127,6 +127,10 @@ def tokened(scene: Scene) -> None:
     scene.places["token"] = issued.token.pk
 
 
+def hooked(scene: Scene) -> None:
+    Webhook.objects.create(agent=scene.agent, url="https://agent.example/fermata", secret=b"-")
+
+
 def nothing(scene: Scene) -> None:
     """The scene is enough as it is."""
 
@@ -146,6 +150,8 @@ BEFORE: dict[str, Callable[[Scene], None]] = {
     "find a delegation": lent,
     "end a delegation": lent,
     "confirm a delegation": lent,
+    "read an agent's webhook": hooked,
+    "remove a webhook": hooked,
     "open a reset link": linked,
     "use a reset link": linked,
     "revoke a token": tokened,
@@ -180,6 +186,7 @@ def body(row: Row, scene: Scene) -> dict[str, Any]:
         "propose who is in a group": {"group": "finance", "add": "deputy"},
         "propose whose an agent is": {"owners": "deputy", "team": scene.agent.team.name},
         "propose a key": {"scopes": "runs:read"},
+        "propose a webhook": {"url": "http://127.0.0.1:9/"},
         "change one's own password": {"current": PASSWORD, "password": NEW_PASSWORD, "again": NEW_PASSWORD},
         "make a token": {"name": "mine", "days": 1, "password": PASSWORD},
         "use a reset link": {"password": NEW_PASSWORD, "again": NEW_PASSWORD},
@@ -212,8 +219,11 @@ def shown(what: str, scene: Scene) -> str:
         "export the trail": approval,
         "find the rules": "Money",
         "find people": "deputy",
+        "find groups and agents": f"{scene.agent.pk}/webhook/",
         "propose a reset link": "/password/",
         "propose a key": "fmt_",
+        "propose a webhook": "whsec_",
+        "read an agent's webhook": "https://agent.example/fermata",
         "find a delegation": "/end/",
         "use a reset link": "Your password is set",
         "make a token": "This is the token",

@@ -15,12 +15,13 @@ from approvals.policies.drafts import PolicyDraft, RuleDraft
 from approvals.services.automatic import stop
 from approvals.services.changes import confirm, confirm_alone
 from approvals.services.delegating import delegate
-from approvals.services.guarding import propose_key, propose_members, propose_roles
+from approvals.services.guarding import propose_key, propose_members, propose_roles, propose_webhook
 from approvals.services.policymaking import propose_automatic_rule, propose_policy
 from runs.clock import database_now
-from runs.models import Agent, Membership, Team
+from runs.models import Agent, Membership, Team, Webhook
 from runs.services.agents import create_agent
 from runs.services.passwords import draw_link, open_link
+from runs.services.webhooks import set_webhook
 from tests.approvals.scenes import in_group
 from tests.browser.conftest import Visitor
 from tests.browser.test_accessibility import LOOKS, WIDTHS, check
@@ -46,6 +47,7 @@ SMALL = RuleDraft(
 def admins(person: Callable[..., User], team: Team) -> tuple[User, User]:
     """Two administrators, with one rule of each kind in force and one proposed."""
     Group.objects.create(name="finance")
+    now = database_now()
     amy, ann = person("amy", "admin"), person("ann", "admin")
     confirm(change_id=propose_policy(team=team, by=amy, draft=MONEY).pk, by=ann)
     confirm(change_id=propose_automatic_rule(team=team, by=amy, draft=SMALL).pk, by=ann)
@@ -54,6 +56,9 @@ def admins(person: Callable[..., User], team: Team) -> tuple[User, User]:
     propose_members(team=team, by=ann, group="finance", add=["amy"], remove=["henrietta.montgomery-featherstonehaugh"])
     agent, _ = create_agent(name="refund-agent", team=team, target="payments, production", owners=[ann])
     propose_key(agent=agent, by=ann, scopes=["runs:read", "runs:write"])
+    set_webhook(agent=agent, url=f"http://127.0.0.1:9/{'a-path-without-an-end' * 9}")
+    Webhook.objects.update(verified_at=now, failing_since=now, failures=3, last_error="it answered 500")
+    propose_webhook(agent=agent, by=ann, url="http://127.0.0.1:9/", new_secret=True)
     return amy, ann
 
 
@@ -65,6 +70,8 @@ def pages(team: Team) -> list[str]:
         f"/people/teams/{team.pk}/groups/propose/?group=finance",
         f"/people/agents/{agent.pk}/propose/",
         f"/people/agents/{agent.pk}/keys/propose/",
+        f"/people/agents/{agent.pk}/webhook/",
+        f"/people/agents/{agent.pk}/webhook/propose/",
         *(f"/rules/changes/{change.pk}/" for change in RuleChange.objects.all()),
         "/password/",
         "/rules/",

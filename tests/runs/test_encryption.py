@@ -20,7 +20,7 @@ from runs.services.answering import record_event
 from runs.services.controlling import fork_run, retry_run
 from runs.services.retention import erase_run
 from runs.services.sweeping import sweep
-from runs.services.webhooks import set_webhook
+from runs.services.webhooks import draw_webhook, set_webhook
 from tests.engine.conftest import Driver
 from tests.engine.conftest import driver as driver
 from tests.engine.deploys import deployment
@@ -130,6 +130,7 @@ def test_with_a_key_nothing_is_in_the_clear(driver: Driver, settings: Any) -> No
     run = parked(driver)
     evidence(run)
     set_webhook(agent=run.agent, url="http://127.0.0.1:9/")
+    draw_webhook(agent=run.agent, url="http://127.0.0.1:9/2", new_secret_wanted=True)[0].save()
     fork = fork_run(run_id=run.pk, seq=0, actor="system", acknowledged=True)
     finish(driver, run)
     assert holds_mark() == set()

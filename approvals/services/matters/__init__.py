@@ -1,7 +1,7 @@
 """What a proposal can be about. A file for each subject; `approvals.services.changes` treats them all alike."""
 
 from approvals.models import ChangeKind, RuleChange
-from approvals.services.matters.agents import AgentKeyMatter, AgentMatter
+from approvals.services.matters.agents import AgentKeyMatter, AgentMatter, WebhookMatter
 from approvals.services.matters.base import Matter
 from approvals.services.matters.people import GroupMatter, MembershipMatter, ResetLinkMatter
 from approvals.services.matters.rules import AutomaticRuleMatter, LiftStopMatter, PolicyMatter
@@ -14,6 +14,7 @@ KINDS: dict[ChangeKind, type[Matter]] = {
     ChangeKind.MEMBERSHIP: MembershipMatter,
     ChangeKind.AGENT: AgentMatter,
     ChangeKind.AGENT_KEY: AgentKeyMatter,
+    ChangeKind.WEBHOOK: WebhookMatter,
     ChangeKind.RESET_LINK: ResetLinkMatter,
 }
 

@@ -1,17 +1,22 @@
-"""Whose an agent is, and by which keys it signs in. Every agent may ask for high risk, so all of it guards that."""
+"""Whose an agent is, by which keys it signs in, and where it is told.
+
+Every agent may ask for high risk, so all of it guards that.
+"""
 
 from collections.abc import Iterable
 from datetime import datetime
 from functools import cached_property
+from uuid import UUID
 
 from django.contrib.auth.models import User
 
 from approvals.audit import EventType
 from approvals.errors import ChangeRefused
-from approvals.policies.guarded import AgentDraft, KeyDraft
+from approvals.policies.guarded import AgentDraft, KeyDraft, WebhookDraft
 from approvals.services.matters.base import Matter
-from runs.models import Agent, Team
+from runs.models import Agent, DrawnWebhook, Team, Webhook
 from runs.services.agents import AgentExists, add_key, change_agent
+from runs.services.webhooks import add_webhook, lock_webhook
 
 
 class AgentMatter(Matter):
@@ -74,6 +79,40 @@ class AgentKeyMatter(Matter):
             expires_at=datetime.fromisoformat(ends) if ends else None,
             by=by,
         )
+
+
+class WebhookMatter(Matter):
+    event = EventType.WEBHOOK_CHANGED
+
+    @cached_property
+    def draft(self) -> WebhookDraft:
+        return WebhookDraft.from_text(self.change.body)
+
+    def lock(self) -> None:
+        lock_webhook(UUID(self.draft.agent))
+
+    def base(self) -> str:
+        webhook = self._webhook()
+        return f"{self._team()} {webhook.set_at.isoformat() if webhook else 'none'}"
+
+    def starts_from_now(self) -> bool:
+        webhook = self._webhook()
+        return self.draft.url_was == (webhook.shown_url if webhook else "")
+
+    def teams(self) -> frozenset[int]:
+        return frozenset([self._team()])
+
+    def withdrawn(self) -> None:
+        DrawnWebhook.objects.filter(pk=self.draft.drawn).delete()
+
+    def apply(self, by: User) -> None:
+        add_webhook(drawn=UUID(self.draft.drawn), by=by)
+
+    def _webhook(self) -> Webhook | None:
+        return Webhook.objects.filter(agent__pk=self.draft.agent).first()
+
+    def _team(self) -> int:
+        return Agent.objects.get(pk=self.draft.agent).team_id
 
 
 def _whose(team: int, owners: Iterable[int]) -> str:

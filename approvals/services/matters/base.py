@@ -35,6 +35,9 @@ class Matter(ABC):
         """The people whom it is about: none of them confirms it."""
         return frozenset()
 
+    def withdrawn(self) -> None:  # noqa: B027 - most keep nothing but the proposal
+        """Forget what was kept to apply it."""
+
     @abstractmethod
     def apply(self, by: User) -> None:
         """Make it so: exactly what was proposed, in the transaction of whoever lets it through."""

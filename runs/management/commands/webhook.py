@@ -13,7 +13,7 @@ from runs.errors import RunError
 from runs.models import Agent, Webhook, WebhookPost
 from runs.presentation.text import escaped
 from runs.services.webhooks import remove_webhook, set_webhook, verify_webhook
-from runs.states import PostState
+from runs.states import PostState, WebhookStanding
 
 
 class Command(BaseCommand):
@@ -69,13 +69,15 @@ class Command(BaseCommand):
 
 
 def _state(webhook: Webhook) -> str:
-    if webhook.gone_at:
-        return f"gone since {webhook.gone_at.isoformat()}: verify it again"
-    if webhook.verified_at is None:
-        return "not verified"
-    if webhook.failing_since:
-        return f"failing since {webhook.failing_since.isoformat()}: {escaped(webhook.last_error)}"
-    return f"verified {webhook.verified_at.isoformat()}"
+    standing, since = webhook.standing
+    said = standing.label.lower() + (f" since {since.isoformat()}" if since else "")
+    match standing:
+        case WebhookStanding.GONE:
+            return f"{said}: verify it again"
+        case WebhookStanding.FAILING:
+            return f"{said}: {escaped(webhook.last_error)}"
+        case _:
+            return said
 
 
 def _agent(named: str, team: str) -> Agent:
