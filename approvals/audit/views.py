@@ -8,7 +8,7 @@ from django.http import FileResponse, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
-from approvals.audit import queries
+from approvals.audit import pages, queries
 from approvals.audit.exporting import Format, export
 from approvals.audit.forms import AuditFilter, ExportForm
 from approvals.audit.lines import lines
@@ -23,13 +23,14 @@ from runs.principals import Person
 def audit_list(request: HttpRequest, person: Person) -> HttpResponse:
     form = _filter(request, person)
     chosen = form.filters()
+    teams = queries.teams_of(person, Role.AUDITOR)
     if chosen.approval or chosen.run:
-        events = queries.visible_to(person)
+        events = [queries.visible_to(person)]
     elif queries.oversees(person):
         events = queries.overseen_by(person)
     else:
         raise PermissionDenied("Auditors, administrators and superusers see the trail; others one approval's or run's.")
-    page = queries.page(queries.narrowed(events, chosen), after=queries.Place.parse(request.GET.get("after", "")))
+    page = pages.page(events, chosen, teams=teams, after=pages.Place.parse(request.GET.get("after", "")))
     address = form.address()
     context = {
         "section": "audit",
@@ -37,7 +38,8 @@ def audit_list(request: HttpRequest, person: Person) -> HttpResponse:
         "lines": lines(page.events),
         "query": urlencode(address),
         "following": urlencode({**address, "after": str(page.end)}) if page.end else "",
-        "may_export": bool(queries.teams_of(person, Role.AUDITOR)),
+        "looked_back_to": page.looked_back_to,
+        "may_export": bool(teams),
         "formats": list(Format),
     }
     return render(request, "audit/list.html", context)

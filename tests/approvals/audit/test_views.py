@@ -74,6 +74,21 @@ def test_pages_go_on(write: Callable[..., str], signed_in: Callable[..., Client]
     assert (len(first["lines"]), len(second["lines"]), second["following"]) == (50, 10, "")
 
 
+def test_a_page_says_how_far_it_looked(
+    write: Callable[..., str], signed_in: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("approvals.audit.pages.LOOKED_AT", 51)
+    chain = write(body={"message": "sought"})
+    write(51)
+    client = signed_in("auditor")
+    first = client.get(reverse("audit"), {"text": "sought"})
+    assert "Nothing matches so far" in first.text
+    assert "were looked through" in first.text
+    second = client.get(f"{reverse('audit')}?{first.context['following']}")
+    assert chain in second.text
+    assert "were looked through" not in second.text
+
+
 def test_only_a_post_exports_and_only_for_auditors(signed_in: Callable[..., Client]) -> None:
     client = signed_in("reviewer", "admin")
     assert client.get(reverse("audit-export")).status_code == 405
