@@ -314,6 +314,7 @@ FERMATA_KEEP_CHECKPOINTS = env.int("FERMATA_KEEP_CHECKPOINTS", 100, validate=val
 FERMATA_KEEP_CHECKPOINTS_DAYS = env.int("FERMATA_KEEP_CHECKPOINTS_DAYS", None, validate=_days)
 FERMATA_KEEP_FINISHED_RUNS_DAYS = env.int("FERMATA_KEEP_FINISHED_RUNS_DAYS", None, validate=_days)
 FERMATA_KEEP_FAILED_RUNS_DAYS = env.int("FERMATA_KEEP_FAILED_RUNS_DAYS", None, validate=_days)
+FERMATA_KEEP_POSTS_DAYS = env.int("FERMATA_KEEP_POSTS_DAYS", 90, validate=_days)
 # Addresses that webhooks may reach although they are not public, and without TLS: this machine's, while one develops.
 try:
     FERMATA_WEBHOOK_NETWORKS = tuple(

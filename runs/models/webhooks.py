@@ -126,6 +126,9 @@ class WebhookPost(models.Model):
                 name="runs_webhook_post_due",
             ),
             models.Index(
+                fields=("settled_at",), condition=~Q(state=PostState.PENDING), name="runs_webhook_post_settled"
+            ),
+            models.Index(
                 fields=("created_at",),
                 condition=Q(state__in=(PostState.PENDING, PostState.GIVEN_UP)),
                 name="runs_webhook_post_untold",

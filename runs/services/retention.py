@@ -1,4 +1,5 @@
-"""How long what runs saved is kept: pruning old checkpoints, and erasing the content of runs that have ended.
+"""How long what runs saved is kept: pruning old checkpoints and old webhook posts, and erasing the content of runs that
+have ended.
 
 Each run in a transaction of its own, under its lock: stopping half-way is harmless.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -32,13 +33,29 @@ ERASE_RUN = """
     UPDATE runs_run SET erased_at = fermata_now(), input = %s, result = NULL, error = '', traceback = '' WHERE id = %s
 """
 
+# A run's newest post stays while the run may have more to tell: its number is what the next one's follows, and pages
+# say by it whether the agent was told. A run that has ended tells nothing more, for whoever is told cannot be retried.
+PRUNE_POSTS = """
+    DELETE FROM runs_webhook_post WHERE id IN (
+        SELECT p.id FROM runs_webhook_post p
+        WHERE p.state <> 'pending' AND p.settled_at < %s AND p.settled_at >= %s
+          AND (
+              EXISTS (SELECT 1 FROM runs_webhook_post n WHERE n.run_id = p.run_id AND n.sequence > p.sequence)
+              OR EXISTS (SELECT 1 FROM runs_head h WHERE h.run_id = p.run_id AND h.status = ANY(%s))
+          )
+        ORDER BY p.settled_at LIMIT %s
+    )
+    RETURNING settled_at
+"""
+
 
 @dataclass(frozen=True)
 class Kept:
-    """What a night's work deleted: checkpoints, and the content of so many runs."""
+    """What a night's work deleted: checkpoints, the content of so many runs, and what agents were told by webhook."""
 
     checkpoints: int
     runs: int
+    posts: int
 
 
 def apply_retention() -> Kept:
@@ -53,7 +70,10 @@ def apply_retention() -> Kept:
         keep = settings.FERMATA_KEEP_CHECKPOINTS
         for run_id in _each(_to_prune(keep, before)):
             pruned += prune_run(run_id=run_id, keep=keep, older_than=before).checkpoints
-    return Kept(checkpoints=pruned, runs=erased)
+    posts = 0
+    if settings.FERMATA_KEEP_POSTS_DAYS is not None:
+        posts = prune_posts(settled_before=now - timedelta(days=settings.FERMATA_KEEP_POSTS_DAYS))
+    return Kept(checkpoints=pruned, runs=erased, posts=posts)
 
 
 def prune_run(*, run_id: UUID, keep: int, older_than: datetime) -> Pruned:
@@ -68,6 +88,21 @@ def prune_run(*, run_id: UUID, keep: int, older_than: datetime) -> Pruned:
         forks = Run.objects.filter(parent=run_id).values_list("parent_seq", flat=True)
         protect = {*drafts, *(seq for seq in forks if seq is not None)}
         return prune(run_id=run_id, keep=keep, older_than=older_than, protect=protect)
+
+
+def prune_posts(*, settled_before: datetime) -> int:
+    """Delete the webhook posts that were delivered, superseded or given up before then, in batches, until this process
+    is to stop; how many. None that is still to be delivered, and never the number that a run's next one follows."""
+    deleted, since = 0, datetime.min.replace(tzinfo=UTC)
+    with connection.cursor() as cursor:
+        while not is_draining():
+            cursor.execute(PRUNE_POSTS, (settled_before, since, sorted(FINISHED), BATCH))
+            settled = [row[0] for row in cursor.fetchall()]
+            deleted += len(settled)
+            if len(settled) < BATCH:
+                break
+            since = max(settled)  # what stays before that is not looked at again
+    return deleted
 
 
 def erase_run(*, run_id: UUID, actor: str) -> bool:

@@ -108,7 +108,7 @@ def holds(text: str) -> set[str]:
 def test_by_default_everything_is_kept(agent: Agent, move_clock: Callable[[timedelta], None]) -> None:
     run = finished(agent)
     move_clock(timedelta(days=10_000))
-    assert apply_retention() == Kept(checkpoints=0, runs=0)
+    assert apply_retention() == Kept(checkpoints=0, runs=0, posts=0)
     assert len(kept(run)) == run.head.head_seq + 1
 
 
@@ -183,7 +183,7 @@ def test_a_process_that_is_to_stop_stops(agent: Agent, settings: Any, monkeypatc
     settings.FERMATA_KEEP_CHECKPOINTS, settings.FERMATA_KEEP_CHECKPOINTS_DAYS = 1, 0
     run = parked(agent)
     monkeypatch.setattr("runs.services.retention.is_draining", lambda: True)
-    assert apply_retention() == Kept(checkpoints=0, runs=0)
+    assert apply_retention() == Kept(checkpoints=0, runs=0, posts=0)
     monkeypatch.setattr("runs.services.retention.is_draining", draining.is_draining)
     nightly()
     assert kept(run) == [10]
@@ -334,7 +334,7 @@ def test_the_commands(agent: Agent, settings: Any) -> None:
     run = finished(agent)
     fork = fork_run(run_id=run.pk, seq=3, actor="system", acknowledged=True)
     settings.FERMATA_KEEP_CHECKPOINTS, settings.FERMATA_KEEP_CHECKPOINTS_DAYS = 1, 0
-    assert said("prune") == "10 checkpoints pruned, 0 runs erased.\n"
+    assert said("prune") == "10 checkpoints and 0 posts pruned, 0 runs erased.\n"
     assert said("erase_run", str(run.pk)) == (f"{run.pk} is erased.\nIts fork {fork.pk} keeps what it started with.\n")
     assert said("erase_run", str(run.pk)).startswith(f"{run.pk} was erased before.")
     with pytest.raises(CommandError, match="there is no run"):

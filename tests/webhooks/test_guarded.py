@@ -120,6 +120,7 @@ def test_another_address_keeps_the_secret_unless_a_new_one_is_wanted(
     assert Webhook.objects.get().url == receiver.url
     assert f"Told at {receiver.url}/2" in text(ann, change)
     confirm(ann, change)
+    assert Webhook.objects.get().verified_at is None
     assert ann.post(page(hooked, "verify/")).status_code == 302
     same = amy.post(page(hooked, "propose/"), {"url": receiver.url + "/2"})
     assert (same.status_code, "is what it is already" in same.content.decode()) == (400, True)
@@ -161,7 +162,7 @@ def test_a_proposal_about_a_webhook_that_has_changed_is_stale(
 )
 def test_an_address_that_is_refused_is_said_at_its_field(agent: Agent, amy: Client, url: str, said: str) -> None:
     answer = amy.post(page(agent, "propose/"), {"url": url})
-    error = re.search(r'class="field-error"[^>]*>([^<]+)', answer.content.decode())
+    error = re.search(r'name="url"[^>]*>\s*<p class="field-error"[^>]*>([^<]+)', answer.content.decode())
     assert answer.status_code == 400
     assert error
     assert said in error[1]
