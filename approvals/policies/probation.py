@@ -1,4 +1,5 @@
-"""What is too new to count for high risk: somebody's place in a team or group, and the password they sign in with.
+"""What is too new to count for high risk: somebody's place in a team or group, or at its head, and the password they
+sign in with.
 
 What the operator stood for on the server's command line (`Credential.vouched_at`) counts at once.
 """
@@ -42,8 +43,9 @@ def length() -> timedelta:
     return timedelta(hours=settings.FERMATA_PROBATION_HOURS)
 
 
-def too_new(entries: Entries, at: datetime) -> Probation:
-    """What does not count at the moment `at`. `entries`: for each person the pools that they are in, and since when."""
+def too_new(entries: Entries, at: datetime, *, entered: str = "You joined") -> Probation:
+    """What does not count at the moment `at`. `entries`: for each person the pools, or other places, that they are in,
+    and since when; `entered` is how a sentence to them says so."""
     if not length():
         return NOTHING_NEW
     credentials = {each.pk: each for each in Credential.objects.filter(pk__in=entries)}
@@ -51,7 +53,7 @@ def too_new(entries: Entries, at: datetime) -> Probation:
     for person, joined in User.objects.filter(pk__in=entries).values_list("pk", "date_joined"):
         credential = credentials.get(person) or Credential(set_at=joined)
         password = _fresh("Your password was set", credential.set_at, credential)
-        places = {pool: _fresh("You joined", since, credential) for pool, since in entries[person].items()}
+        places = {pool: _fresh(entered, since, credential) for pool, since in entries[person].items()}
         latest = {pool: max(place, password, key=lambda each: each.counts_from) for pool, place in places.items()}
         pools[person] = {pool: fresh for pool, fresh in latest.items() if fresh.counts_from > at}
         if password.counts_from > at:

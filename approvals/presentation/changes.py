@@ -39,7 +39,7 @@ NOBODY = "nobody"
 class ChangeLine:
     """`may_confirm`: as the second administrator. `may_alone`: as the only one there is, with a reason.
 
-    `waits_for` says to an administrator or superuser who may do neither who can. `event` is the address of what became
+    `waits_for` says to who takes part and may do neither who can, or from when. `event` is the address of what became
     of it in the audit trail, for who may read it there.
     """
 
@@ -91,8 +91,8 @@ def change_lines(changes: Iterable[RuleChange], viewer: User) -> list[ChangeLine
 
 def change_line(change: RuleChange, viewer: User) -> ChangeLine:
     people = confirmers(change, subjects=matter_of(change).subjects())
-    takes_part, why_not = people.takes_part(viewer.pk), people.why_not(viewer.pk)
-    may_alone = takes_part and not people.why_not_alone(viewer.pk)
+    takes_part, is_alone = people.takes_part(viewer.pk), people.is_alone(viewer.pk)
+    why_not = people.why_not_alone(viewer.pk) if is_alone else people.why_not(viewer.pk)
     name, facts = described(change)
     if takes_part and change.kind == ChangeKind.WEBHOOK:
         facts = [*facts, *_query(change)]
@@ -102,10 +102,10 @@ def change_line(change: RuleChange, viewer: User) -> ChangeLine:
         name=name,
         facts=tuple(facts),
         by=name_of(change.proposed_by),
-        may_confirm=not why_not,
-        may_alone=may_alone,
+        may_confirm=not why_not and not is_alone,
+        may_alone=not why_not and is_alone,
         may_withdraw=takes_part,
-        waits_for=why_not if takes_part and not may_alone else "",
+        waits_for=why_not if takes_part else "",
         decided_by=name_of(change.decided_by) if change.decided_by else "",
         event=event_address(change, viewer),
     )

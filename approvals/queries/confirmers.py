@@ -1,14 +1,18 @@
 """Who decides about a change that takes two, and why somebody may not: asked once, for services and pages."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.contrib.auth.models import User
 
 from approvals.models import RuleChange
+from approvals.policies.probation import Fresh, too_new
+from runs.clock import database_now
 from runs.models import Membership, Role, Team
 
 NOT_ADMINISTRATOR = "Only an administrator of the team can change its rules."
+SITE = "site"
 
 
 @dataclass(frozen=True)
@@ -17,13 +21,14 @@ class Confirmers:
 
     `teams`: of each team that it concerns, the active administrators. `site`: the active superusers, who count as
     administering all of them; by being one they confirm and turn down, and propose nothing. `subjects`: whom it is
-    about.
+    about. `fresh`: of each person the places (teams, or the site) in which they are too new to count.
     """
 
     proposer: int
     subjects: frozenset[int]
-    teams: dict[int, frozenset[int]]
+    teams: Mapping[int, frozenset[int]]
     site: frozenset[int]
+    fresh: Mapping[int, Mapping[str, Fresh]]
 
     def takes_part(self, person: int) -> bool:
         """Whether the person may take it back or turn it down."""
@@ -34,9 +39,14 @@ class Confirmers:
     def others_than(self, person: int) -> frozenset[int]:
         """The others who administer something of it: where there is one, nobody is alone.
 
-        Whom it is about is one of them, or an only administrator could take a superuser's account over alone.
+        Whom it is about is one of them, or an only administrator could take a superuser's account over alone; and so is
+        who is too new: it takes no more than waiting. docs/decisions/035 has the reasons.
         """
         return self.site.union(*self.teams.values()) - {person}
+
+    def is_alone(self, person: int) -> bool:
+        """Whether the person proposed it and there is nobody else."""
+        return person == self.proposer and not self.others_than(person)
 
     def why_not(self, person: int) -> str:
         """Why the person may not confirm it as the second one, as a sentence to them; empty when they may."""
@@ -50,21 +60,34 @@ class Confirmers:
 
     def why_not_alone(self, person: int) -> str:
         """Why the person may not put it in force as the only one, as a sentence to them; empty when they may."""
-        if person != self.proposer or self.others_than(person):
+        if not self.takes_part(person):
+            return NOT_ADMINISTRATOR
+        if not self.is_alone(person):
             return "Another administrator must confirm it."
         return self._why_not_together(person)
 
     def _why_not_together(self, person: int) -> str:
-        """Whoever proposed it and whoever confirms it must, the two together, administer every team that it touches."""
-        missing = self._missing(person)
-        if not missing:
+        """Whoever proposed it and whoever confirms it must, the two together, administer every team that it touches,
+        where they are not too new; and the second one something of it themselves."""
+        fresh, missing = self.fresh.get(person, {}), self._missing(person)
+        places = {str(team) for team, admins in self.teams.items() if person in admins}
+        places |= {SITE} if person in self.site else set()
+        if not missing and not places <= fresh.keys():
             return ""
+        helping = {str(team) for team in missing} or places
+        if waiting := [fresh[place] for place in places & helping & fresh.keys()]:
+            return str(min(waiting, key=lambda each: each.counts_from))
         return f"It touches {_names(missing)} too: an administrator from there or a superuser must confirm it."
 
     def _missing(self, person: int) -> list[int]:
-        if person in self.site:
+        if person in self.site:  # for as long as there is the account, so no place of theirs is older
             return []
-        return [team for team, admins in self.teams.items() if admins.isdisjoint({person, self.proposer})]
+        pair = frozenset({person, self.proposer})
+        return [
+            team
+            for team, admins in self.teams.items()
+            if all(str(team) in self.fresh.get(each, {}) for each in pair & admins)
+        ]
 
     def _who(self, person: int) -> str:
         missing = self._missing(person)
@@ -73,21 +96,27 @@ class Confirmers:
 
 def confirmers(change: RuleChange, *, subjects: Iterable[int]) -> Confirmers:
     """Read who may decide about `change` now; `subjects`: whom it is about."""
+    teams = administrators_of(concerned(change))
+    site = dict(User.objects.filter(is_superuser=True, is_active=True).values_list("pk", "date_joined"))
+    entries: dict[int, dict[str, datetime]] = {person: {SITE: joined} for person, joined in site.items()}
+    for team, admins in teams.items():
+        for person, since in admins.items():
+            entries.setdefault(person, {})[str(team)] = since
     return Confirmers(
         proposer=change.proposed_by_id,
         subjects=frozenset(subjects),
-        teams=administrators_of(concerned(change)),
-        site=frozenset(User.objects.filter(is_superuser=True, is_active=True).values_list("pk", flat=True)),
+        teams={team: frozenset(admins) for team, admins in teams.items()},
+        site=frozenset(site),
+        fresh=too_new(entries, database_now(), entered="You became an administrator").pools,
     )
 
 
-def administrators_of(teams: Iterable[int]) -> dict[int, frozenset[int]]:
-    """For each team its active administrators."""
-    found: dict[int, set[int]] = {team: set() for team in teams}
-    admins = Membership.objects.filter(team__in=found, roles__contains=[Role.ADMIN], user__is_active=True)
-    for team, user in admins.values_list("team_id", "user_id"):
-        found[team].add(user)
-    return {team: frozenset(users) for team, users in found.items()}
+def administrators_of(teams: Iterable[int]) -> dict[int, dict[int, datetime]]:
+    """For each team its active administrators, and since when they are."""
+    found: dict[int, dict[int, datetime]] = {team: {} for team in teams}
+    for each in Membership.objects.filter(team__in=found, roles__contains=[Role.ADMIN], user__is_active=True):
+        found[each.team_id][each.user_id] = each.administers_since
+    return found
 
 
 def concerned(change: RuleChange) -> list[int]:

@@ -1,5 +1,7 @@
 """Who belongs together, and what they may do there."""
 
+from datetime import datetime
+
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -26,12 +28,16 @@ class Team(models.Model):
 
 
 class Membership(models.Model):
-    """A person's roles in a team."""
+    """A person's roles in a team.
+
+    `since`: when they joined, or became a reviewer later; `admin_since`: when they became an administrator later.
+    """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="memberships")
     roles = ArrayField(models.CharField(max_length=16, choices=Role.choices))
     since = models.DateTimeField(auto_now_add=True)
+    admin_since = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = (
@@ -43,3 +49,8 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} in {self.team}: {', '.join(self.roles)}"
+
+    @property
+    def administers_since(self) -> datetime:
+        """Of an administrator."""
+        return self.admin_since or self.since

@@ -67,7 +67,10 @@ def create_person(
 
 @transaction.atomic
 def set_roles(*, person: User, team: Team, roles: Sequence[str], by: User) -> None:
-    """Give the person exactly these roles in the team; none: they leave it. Whoever becomes a reviewer begins anew."""
+    """Give the person exactly these roles in the team; none: they leave it.
+
+    Whoever becomes a reviewer begins anew as one, and whoever becomes an administrator as one.
+    """
     membership = Membership.objects.select_for_update().filter(user=person, team=team).first()
     before = membership.roles if membership else []
     if not roles:
@@ -75,10 +78,11 @@ def set_roles(*, person: User, team: Team, roles: Sequence[str], by: User) -> No
     elif membership is None:
         Membership.objects.create(user=person, team=team, roles=list(roles))
     else:
+        now, begun = database_now(), {*roles} - {*before}
         membership.roles = list(roles)
-        if Role.REVIEWER in roles and Role.REVIEWER not in before:
-            membership.since = database_now()
-        membership.save(update_fields=["roles", "since"])
+        membership.admin_since = now if Role.ADMIN in begun else membership.administers_since
+        membership.since = now if Role.REVIEWER in begun else membership.since
+        membership.save(update_fields=["roles", "since", "admin_since"])
     facts = {"person": person.pk, "roles": list(roles), "roles_before": list(before)}
     record_change(teams=[team.pk], type="person.changed", actor=actor_of(by), facts=facts)
 

@@ -12,14 +12,18 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 
-from approvals.errors import NotEligible
-from approvals.models import Approval, Policy
+from approvals.errors import ChangeRefused, NotEligible
+from approvals.models import Approval, Policy, RuleChange
+from approvals.services.changes import confirm, confirm_alone, withdraw
 from approvals.services.delegating import confirm_delegation, delegate
+from approvals.services.guarding import propose_agent, propose_roles
+from approvals.services.policymaking import propose_lifting
 from approvals.services.settling import settle
 from approvals.states import ApprovalStatus
 from runs.clock import database_now
-from runs.models import Agent
+from runs.models import Agent, Team
 from runs.services.passwords import change_password, draw_link, open_link, use_link
+from runs.services.people import set_roles
 from tests.approvals.scenes import HOLD, cast, in_group, opened, policy
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -113,3 +117,126 @@ def test_whom_the_operator_makes_counts_at_once_and_what_they_become_later_does_
     change_password(person=ada, password=NEW)
     with pytest.raises(NotEligible, match="Your password was set"):
         cast(high(agent, args={"order": "A-9"}), ada)
+
+
+# --- confirming --------------------------------------------------------------------------------------------------
+
+
+def test_a_new_administrator_confirms_from_the_next_day_on(team: Team, person, move_clock: MoveClock) -> None:
+    amy, ann, bob = person("amy", "admin"), person("ann", "admin"), person("bob", "operator")
+    move_clock(LATER)
+    confirm(change_id=propose_roles(team=team, by=amy, person="bob", roles=["admin"]).pk, by=ann)
+    change, from_then = propose_lifting(team=team, by=amy), database_now() + timedelta(hours=24)
+
+    with pytest.raises(ChangeRefused, match=r"You became an administrator less than 24 h ago\.") as refused:
+        confirm(change_id=change.pk, by=bob)
+    assert f"you can decide from {from_then:%Y-%m-%d %H}" in str(refused.value)
+    page = page_of(bob, change)
+    assert "You became an administrator less than 24 h ago. For high risk you can decide from" in page
+    assert ">Confirm</button>" not in page
+
+    move_clock(LATER)
+    confirm(change_id=change.pk, by=bob)
+
+
+def test_a_new_administrator_may_propose_and_turn_down(team: Team, person, move_clock: MoveClock) -> None:
+    amy, ann = person("amy", "admin"), person("ann", "admin")
+    move_clock(LATER)
+    change_password(person=ann, password=NEW)
+    withdraw(change_id=propose_lifting(team=team, by=amy).pk, by=ann)
+    confirm(change_id=propose_lifting(team=team, by=ann).pk, by=amy)
+
+
+@pytest.mark.parametrize("make", ["admin", "superuser"])
+def test_a_new_password_confirms_nothing_for_a_day(team: Team, person, move_clock: MoveClock, make: str) -> None:
+    amy = person("amy", "admin")
+    ann = person("ann", "admin") if make == "admin" else User.objects.create_superuser("root")
+    move_clock(LATER)
+    change = propose_lifting(team=team, by=amy)
+    change_password(person=ann, password=NEW)
+    with pytest.raises(ChangeRefused, match="Your password was set less than 24 h ago"):
+        confirm(change_id=change.pk, by=ann)
+    move_clock(LATER)
+    confirm(change_id=change.pk, by=ann)
+
+
+def test_an_old_reviewer_who_becomes_an_administrator_votes_on(agent, team: Team, person, move_clock: MoveClock):
+    amy, ann, bob = person("amy", "admin"), person("ann", "admin"), person("bob", "reviewer")
+    move_clock(LATER)
+    confirm(change_id=propose_roles(team=team, by=amy, person="bob", roles=["admin", "reviewer"]).pk, by=ann)
+
+    assert cast(high(agent), bob).status == ApprovalStatus.APPROVED
+    with pytest.raises(ChangeRefused, match="You became an administrator"):
+        confirm(change_id=propose_lifting(team=team, by=amy).pk, by=bob)
+
+
+def test_an_old_administrator_who_becomes_a_reviewer_confirms_on(agent, team: Team, person, move_clock: MoveClock):
+    amy, ann, bob = person("amy", "admin"), person("ann", "admin"), person("bob", "admin")
+    move_clock(LATER)
+    confirm(change_id=propose_roles(team=team, by=amy, person="bob", roles=["admin", "reviewer"]).pk, by=ann)
+
+    with pytest.raises(NotEligible, match="You joined less than 24 h ago"):
+        cast(high(agent), bob)
+    confirm(change_id=propose_lifting(team=team, by=amy).pk, by=bob)
+
+
+def test_the_only_administrator_makes_no_second_signature_for_today(team: Team, person, move_clock: MoveClock) -> None:
+    amy, bob = person("amy", "admin"), person("bob", "operator")
+    move_clock(LATER)
+    second = propose_roles(team=team, by=amy, person="bob", roles=["admin"])
+    confirm_alone(change_id=second.pk, by=amy, reason="nobody else is here")
+    change = propose_lifting(team=team, by=amy)
+
+    with pytest.raises(ChangeRefused, match="You became an administrator"):
+        confirm(change_id=change.pk, by=bob)
+    with pytest.raises(ChangeRefused, match="Another administrator must confirm it"):
+        confirm_alone(change_id=change.pk, by=amy, reason="bob is too new")
+
+    move_clock(LATER)
+    confirm(change_id=change.pk, by=bob)
+
+
+def test_the_only_administrator_waits_with_a_new_password(team: Team, person, move_clock: MoveClock) -> None:
+    amy = person("amy", "admin")
+    move_clock(LATER)
+    change_password(person=amy, password=NEW)
+    change = propose_lifting(team=team, by=amy)
+    with pytest.raises(ChangeRefused, match="Your password was set less than 24 h ago"):
+        confirm_alone(change_id=change.pk, by=amy, reason="nobody else is here")
+    assert "Your password was set less than 24 h ago. For high risk you can decide from" in page_of(amy, change)
+    assert "Put it in force alone" not in page_of(amy, change)
+
+    move_clock(LATER)
+    assert "Put it in force alone" in page_of(amy, change)
+    confirm_alone(change_id=change.pk, by=amy, reason="nobody else is here")
+
+
+def test_whom_the_operator_makes_confirms_at_once(team: Team, person) -> None:
+    change = propose_lifting(team=team, by=person("amy", "admin"))
+    for name, *options in (("ada", "--role", "admin"), ("root", "--superuser")):
+        call_command("create_person", name, "--password", "a pear in the attic", *options, stdout=StringIO())
+        confirm(change_id=change.pk, by=User.objects.get(username=name))
+        change = propose_lifting(team=team, by=User.objects.get(username="amy"))
+
+
+@pytest.mark.parametrize("fresh", ["proposer", "confirmer"])
+def test_a_team_is_not_covered_by_who_is_too_new_there(agent, team: Team, person, move_clock: MoveClock, fresh: str):
+    elsewhere = Team.objects.create(name="Elsewhere")
+    amy, ann = person("amy", "admin"), person("ann", "admin")
+    move_clock(LATER)
+    set_roles(person=amy if fresh == "proposer" else ann, team=elsewhere, roles=["operator"], by=amy)
+    set_roles(person=amy if fresh == "proposer" else ann, team=elsewhere, roles=["admin"], by=amy)
+    change = propose_agent(agent=agent, by=amy, owners=[], team="Elsewhere")
+    said = "It touches Elsewhere too" if fresh == "proposer" else "You became an administrator less than 24 h ago"
+
+    with pytest.raises(ChangeRefused, match=said):
+        confirm(change_id=change.pk, by=ann)
+
+    move_clock(LATER)
+    confirm(change_id=change.pk, by=ann)
+
+
+def page_of(viewer: User, change: RuleChange) -> str:
+    client = Client()
+    client.force_login(viewer, backend="django.contrib.auth.backends.ModelBackend")
+    return client.get(f"/rules/changes/{change.pk}/").content.decode()
