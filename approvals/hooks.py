@@ -11,6 +11,7 @@ from approvals import audit
 from approvals.queries.asked import unperformable
 from approvals.services.cancelling import close_for_run
 from approvals.services.doubt import open_in_doubt
+from approvals.services.erasing import erase_of_run
 from runs.hooks import Cursor
 
 
@@ -38,6 +39,9 @@ class RunHooks:
         body: dict[str, Any],
     ) -> None:
         close_for_run(cursor, run_id=run_id, reason=reason, end=_event(run_id, team_id, type, actor, body))
+
+    def erase(self, cursor: Cursor, *, run_id: UUID, actor: str, approvals: bool) -> int:
+        return erase_of_run(cursor, run_id=run_id, actor=actor, approvals=approvals)
 
     def open_in_doubt(
         self,
@@ -77,4 +81,6 @@ def _event(run_id: UUID, team_id: int, type: str, actor: str, body: dict[str, An
         actor=actor,
         team_id=team_id,
         body={"run": str(run_id), **body},
+        # the reason is in the words of whoever cancelled it
+        person_id=audit.person_of(actor) if type == audit.EventType.RUN_CANCELLED else None,
     )

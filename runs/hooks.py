@@ -49,6 +49,10 @@ class Hooks(Protocol):
         """Close what is open for a run that ended (approvals, unspent grants) for `reason`, and write its end into the
         audit trail: the rest as for `record`."""
 
+    def erase(self, cursor: Cursor, *, run_id: UUID, actor: str, approvals: bool) -> int:
+        """Erase what the audit trail says about a run in words, and, with its `approvals`, what people were asked about
+        it and decided. How much that was: 0 when it was done before."""
+
     def open_in_doubt(
         self,
         cursor: Cursor,

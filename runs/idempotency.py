@@ -3,12 +3,15 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import connection, transaction
 
 from runs import strictjson
 from runs.errors import RunError
+from runs.hooks import Cursor
 from runs.models import Agent
 
 KEPT_DAYS = 30
@@ -19,6 +22,10 @@ ON CONFLICT ON CONSTRAINT runs_idempotent_request_once DO NOTHING RETURNING id
 """
 _FIRST = "SELECT request_hash, status, body FROM runs_idempotent_request WHERE agent_id = %s AND key = %s"
 _FORGET = "DELETE FROM runs_idempotent_request WHERE at < (SELECT fermata_now()) - %s * interval '1 day'"
+_ERASE = """
+UPDATE runs_idempotent_request SET body = '{"erased":true}'
+WHERE agent_id = %s AND at >= %s - interval '1 minute' AND position(%s IN body) > 0
+"""
 _KEEP = "UPDATE runs_idempotent_request SET status = %s, body = %s WHERE id = %s"
 
 
@@ -52,6 +59,11 @@ def forget_old() -> int:
         cursor.execute(_FORGET, [KEPT_DAYS])
         forgotten: int = cursor.rowcount
     return forgotten
+
+
+def erase_answers(cursor: Cursor, *, agent_id: UUID, run_id: UUID, since: datetime) -> None:
+    """Erase the answers kept `since` then that name a run. A request that comes again still does nothing."""
+    cursor.execute(_ERASE, [agent_id, since, str(run_id)])
 
 
 @transaction.atomic(durable=True)

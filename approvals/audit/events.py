@@ -84,6 +84,12 @@ class Event:
     person_id: int | None = None
 
 
+def person_of(actor: str) -> int | None:
+    """The id of the person who acted; None for an agent, a worker and the system."""
+    kind, _, who = actor.partition(":")
+    return int(who) if kind == "person" else None
+
+
 def append(
     cursor: Cursor,
     *,

@@ -52,9 +52,11 @@ def close_for_run(cursor: Cursor, *, run_id: UUID, reason: str, end: audit.Event
     """
     cursor.execute(ASKED_OF_RUN, (run_id,))
     asked = cursor.fetchall()
+    said_by = end.person_id if end else None
     for approval_id, _, is_open, _ in asked:
         if is_open:
-            conclude(cursor, approval_id=approval_id, outcome=ApprovalStatus.CANCELLED, actor=SYSTEM, message=reason)
+            cancelled = ApprovalStatus.CANCELLED
+            conclude(cursor, approval_id=approval_id, outcome=cancelled, actor=SYSTEM, message=reason, said_by=said_by)
     unspent = [(approval_id, team_id) for approval_id, team_id, _, is_ready in asked if is_ready]
     if unspent:
         cursor.execute(VOID, ([approval_id for approval_id, _ in unspent],))
@@ -65,6 +67,7 @@ def close_for_run(cursor: Cursor, *, run_id: UUID, reason: str, end: audit.Event
             actor=SYSTEM,
             team_id=team_id,
             body={"approval": str(approval_id), "run": str(run_id), "message": reason},
+            person_id=said_by,
         )
         for approval_id, team_id in unspent
     ]

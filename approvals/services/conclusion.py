@@ -66,11 +66,13 @@ def conclude(
     message: str = "",
     decided_by: int | None = None,
     grants: bool | None = None,
+    said_by: int | None = None,
 ) -> Concluded | None:
     """Settle an open approval: its status, its decision, its grant if it has one, its event. None: it was not open.
 
     `decided_by` is a person's id, None for the clock, an agent or the engine; `actor` as in the audit trail. `grants`
-    is False for a question about the past, whose answer permits nothing.
+    is False for a question about the past, whose answer permits nothing. `said_by` is the person whose words `message`
+    is in, if it is neither of those two.
     """
     granting = outcome in GRANTING if grants is None else grants
     cursor.execute(
@@ -87,7 +89,7 @@ def conclude(
         type=EVENTS.get(outcome, EventType.APPROVAL_SETTLED),
         actor=actor,
         team_id=settled.team_id,
-        person_id=decided_by,
+        person_id=said_by or decided_by or audit.person_of(actor),
         body={
             "approval": str(approval_id),
             "run": str(settled.run_id),

@@ -145,7 +145,7 @@ def revoke(*, approval_id: UUID, by: Principal, reason: str) -> Grant:
         if grant.status == GrantStatus.READY:
             grant.status = GrantStatus.REVOKED
             grant.save(update_fields=["status"])
-            case.record(EventType.GRANT_REVOKED, by.actor, {"message": reason})
+            case.record(EventType.GRANT_REVOKED, by.actor, {"message": reason}, person_id=by.user.pk)
     return grant
 
 

@@ -21,16 +21,23 @@ from checkpoints.services import Pruned, delete_run, prune
 from runs.clock import database_now
 from runs.engine.draining import is_draining
 from runs.errors import WrongState
-from runs.hooks import hooks
-from runs.models import Draft, Gate, OutsideEvent, Run, RunHead, Step, StepEvidence
+from runs.hooks import Cursor, hooks
+from runs.idempotency import erase_answers
+from runs.models import Draft, Gate, OutsideEvent, Run, RunHead, Step, StepEvidence, WebhookPost
 from runs.services.locking import lock_run
 from runs.states import FINISHED, RunStatus
 
 BATCH = 200
 ERASED = b""  # in the place of bodies that must not be NULL
 
+ERASED_TITLE = "Erased run"
+
 ERASE_RUN = """
-    UPDATE runs_run SET erased_at = fermata_now(), input = %s, result = NULL, error = '', traceback = '' WHERE id = %s
+    UPDATE runs_run
+    SET erased_at = COALESCE(erased_at, fermata_now()), title = %s, external_id = '', input = %s, result = NULL,
+        error = '', traceback = ''
+    WHERE id = %s
+    RETURNING agent_id, created_at
 """
 
 # A run's newest post stays while the run may have more to tell: its number is what the next one's follows, and pages
@@ -105,33 +112,44 @@ def prune_posts(*, settled_before: datetime) -> int:
     return deleted
 
 
-def erase_run(*, run_id: UUID, actor: str) -> bool:
-    """Erase what a run that has ended was given, saved, did and returned; that it was, stays, and the erasure is put on
-    record. False: it was erased before.
+def erase_run(*, run_id: UUID, actor: str, approvals: bool = False) -> bool:
+    """Erase what a run that has ended was given, saved, did, returned and was called, and what the audit trail says of
+    it in words; that it was, stays, and the erasure is put on record. False: all of it was erased before.
 
-    Its forks are runs of their own, and what was asked and decided stays with the approvals. Raises RunNotFound;
-    WrongState when it has not ended.
+    Its forks are runs of their own. What was asked and decided stays, unless its `approvals` are to be erased as well.
+    Raises RunNotFound; WrongState when it has not ended.
     """
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         run = lock_run(cursor, run_id)
         if run.status not in FINISHED:
             raise WrongState(run_id, run.status, "erased before it has ended")
-        if Run.objects.filter(pk=run_id, erased_at__isnull=False).exists():
-            return False
-        facts = {
-            "checkpoints": Checkpoint.objects.filter(run_id=run_id).count(),
-            "steps": Step.objects.filter(run=run_id).exclude(outcome=None).update(outcome=ERASED),
-            "gates": Gate.objects.filter(run=run_id).exclude(answer=None).update(answer=ERASED),
-            "events": OutsideEvent.objects.filter(run=run_id).update(payload=ERASED),
-        }
-        delete_run(run_id=run_id)
-        Draft.objects.filter(run=run_id).delete()
-        StepEvidence.objects.filter(run=run_id).delete()
-        cursor.execute(ERASE_RUN, (ERASED, run_id))
-        hooks().record(
-            cursor, run_id=run_id, team_id=run.team_id, type="snapshots.erased", actor=actor, body={"erased": facts}
-        )
-    return True
+        is_first = Run.objects.filter(pk=run_id, erased_at__isnull=True).exists()
+        facts = _erase_content(cursor, run_id)
+        if is_first:
+            hooks().record(
+                cursor, run_id=run_id, team_id=run.team_id, type="snapshots.erased", actor=actor, body={"erased": facts}
+            )
+        said = hooks().erase(cursor, run_id=run_id, actor=actor, approvals=approvals)
+    return is_first or said > 0
+
+
+def _erase_content(cursor: Cursor, run_id: UUID) -> dict[str, int]:
+    """What was erased, for the record. Again: nothing."""
+    facts = {
+        "checkpoints": Checkpoint.objects.filter(run_id=run_id).count(),
+        "steps": Step.objects.filter(run=run_id).exclude(outcome=None).update(outcome=ERASED),
+        "gates": Gate.objects.filter(run=run_id).exclude(answer=None).update(answer=ERASED),
+        "events": OutsideEvent.objects.filter(run=run_id).update(payload=ERASED),
+    }
+    delete_run(run_id=run_id)
+    Draft.objects.filter(run=run_id).delete()
+    StepEvidence.objects.filter(run=run_id).delete()
+    WebhookPost.objects.filter(run=run_id).update(last_error="")
+    RunHead.objects.filter(run=run_id).update(detail="")
+    cursor.execute(ERASE_RUN, (ERASED_TITLE, ERASED, run_id))
+    agent_id, since = cursor.fetchone()
+    erase_answers(cursor, agent_id=agent_id, run_id=run_id, since=since)
+    return facts
 
 
 def _to_erase(now: datetime) -> QuerySet[RunHead]:
