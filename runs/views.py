@@ -27,6 +27,7 @@ from runs.presentation.status import status_line
 from runs.principals import Person
 from runs.renderers import JSONRenderer
 from runs.services.controlling import cancel_run, fork_run, retry_run
+from runs.services.refusals import note_refusal
 from runs.states import FINISHED, OUTSIDE, RunStatus
 
 PAGE = 50
@@ -155,7 +156,7 @@ def run_history(request: HttpRequest, person: Person, run_id: UUID) -> HttpRespo
 def run_cancel(request: HttpRequest, person: Person, run_id: UUID) -> HttpResponse:
     form = CancelForm(request.POST)
     reason = form.cleaned_data["reason"] if form.is_valid() else ""
-    run = _operated(person, run_id)
+    run = _operated(person, run_id, "POST cancel")
     try:
         cancel_run(run_id=run.pk, actor=person.actor, reason=reason)
     except RunError as error:
@@ -166,7 +167,7 @@ def run_cancel(request: HttpRequest, person: Person, run_id: UUID) -> HttpRespon
 @require_POST
 @signed_in
 def run_retry(request: HttpRequest, person: Person, run_id: UUID) -> HttpResponse:
-    run = _operated(person, run_id)
+    run = _operated(person, run_id, "POST retry")
     try:
         retry_run(run_id=run.pk, actor=person.actor, person=person.user)
     except RunError as error:
@@ -177,7 +178,7 @@ def run_retry(request: HttpRequest, person: Person, run_id: UUID) -> HttpRespons
 @require_POST
 @signed_in
 def run_fork(request: HttpRequest, person: Person, run_id: UUID) -> HttpResponse:
-    run = _operated(person, run_id)
+    run = _operated(person, run_id, "POST fork")
     form = ForkForm(request.POST)
     if not form.is_valid():
         return _detail(request, person, run_id, refused="name the checkpoint to fork from", status=400)
@@ -253,9 +254,10 @@ def _readable(person: Person, run_id: UUID) -> Run:
     return _get(queries.readable_by(person), run_id)
 
 
-def _operated(person: Person, run_id: UUID) -> Run:
+def _operated(person: Person, run_id: UUID, attempt: str) -> Run:
     run = _visible(person, run_id)
     if not queries.may_operate(person, run):
+        note_refusal(run_id=run_id, by=person, attempt=attempt, reason="not an operator")
         raise PermissionDenied
     return run
 

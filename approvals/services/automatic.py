@@ -9,12 +9,12 @@ from django.db import connection, transaction
 
 from approvals import audit
 from approvals.audit import EventType
-from approvals.errors import ChangeRefused
 from approvals.models import Approval, AutomaticRule, AutomaticStop
 from approvals.policies import automatic
 from approvals.services.case import Case, take
 from approvals.services.deciding import retry_deadlocks
 from approvals.services.freshness import SYSTEM, freshen
+from approvals.services.refusing import refuse_change
 from approvals.states import ApprovalStatus
 from runs.clock import database_now
 from runs.hooks import Cursor
@@ -56,7 +56,8 @@ def stop(*, team: Team, by: User, reason: str = "") -> None:
     Raises `ChangeRefused` for anybody but the team's operators and administrators. `policymaking` lifts it.
     """
     if not Membership.objects.filter(user=by, team=team, roles__overlap=[Role.OPERATOR, Role.ADMIN]).exists():
-        raise ChangeRefused("Only operators and administrators of the team can stop its automatic rules.")
+        why = "Only operators and administrators of the team can stop its automatic rules."
+        refuse_change(by=by, attempt="stop the automatic rules", teams=[team.pk], why=why)
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         Team.objects.select_for_update(no_key=True).get(pk=team.pk)
         if AutomaticStop.objects.filter(team=team, lifted_at__isnull=True).exists():

@@ -6,24 +6,26 @@ on record too.
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import connection, transaction
 
 from approvals import audit, dispatch
-from approvals.audit import EventType
 from approvals.errors import ChangeDecided, ChangeRefused, ChangeStale
 from approvals.models import ChangeKind, ChangeOutcome, RuleChange
 from approvals.queries.confirmers import NOT_ADMINISTRATOR, Confirmers, administrators_of, concerned, confirmers
 from approvals.services.deciding import retry_deadlocks
 from approvals.services.matters import Matter, matter_of
+from approvals.services.refusing import attempting, refuse_change
 from runs.clock import database_now
 from runs.hooks import Cursor
 from runs.models import Team
 from runs.principals import Person
+
+PROPOSE = "propose a change"
 
 
 @retry_deadlocks
@@ -32,8 +34,9 @@ def propose(
 ) -> RuleChange:
     """Propose what `body` says, or apply it at once where it guards nothing of high risk. `keep` writes, in the same
     transaction, what is kept to apply it and has no place in `body`. Raises `ChangeRefused`."""
-    check_administers(by, [team.pk])
-    with transaction.atomic(durable=True), connection.cursor() as cursor:
+    with attempting(by=by, attempt=PROPOSE, teams=[team.pk], kind=kind) as cursor:
+        if by.pk not in administrators_of([team.pk])[team.pk]:
+            raise ChangeRefused(NOT_ADMINISTRATOR)
         Team.objects.select_for_update(no_key=True).get(pk=team.pk)
         change = RuleChange(team=team, kind=kind, body=body, proposed_by=by, proposed_at=database_now())
         matter = matter_of(change)
@@ -86,10 +89,11 @@ def withdraw(*, change_id: int, by: User) -> RuleChange:
     return held.change
 
 
-def check_administers(by: User, teams: Collection[int]) -> None:
-    """Raises `ChangeRefused` for whoever administers none of `teams`."""
-    if not any(by.pk in admins for admins in administrators_of(teams).values()):
-        raise ChangeRefused(NOT_ADMINISTRATOR)
+def check_administers(*, by: User, team: int, attempt: str, **facts: Any) -> None:
+    """Raises `ChangeRefused` for whoever does not administer the team, and puts their `attempt` (a few words for the
+    trail) on record, with the `facts`."""
+    if by.pk not in administrators_of([team])[team]:
+        refuse_change(by=by, attempt=attempt, teams=[team], why=NOT_ADMINISTRATOR, **facts)
 
 
 # --- inside ------------------------------------------------------------------------------------------------------
@@ -107,29 +111,19 @@ class _Held:
 
 @contextmanager
 def _deciding(change_id: int, by: User, attempt: str) -> Iterator[_Held]:
-    """A `ChangeRefused` raised inside undoes what the block wrote, is put on record, and is raised after the commit.
-
-    The teams are locked before the proposal: two proposals about one thing are put in force one by one.
-    """
-    teams = concerned(RuleChange.objects.only("team_id", "teams").get(pk=change_id))
-    refused: ChangeRefused | None = None
-    with transaction.atomic(durable=True), connection.cursor() as cursor:
+    """The teams are locked before the proposal: two proposals about one thing are put in force one by one."""
+    found = RuleChange.objects.only("team_id", "teams", "kind").get(pk=change_id)
+    teams = concerned(found)
+    with attempting(by=by, attempt=f"{attempt} a change", teams=teams, change=change_id, kind=found.kind) as cursor:
         list(Team.objects.select_for_update(no_key=True).filter(pk__in=teams).order_by("pk"))
         change = RuleChange.objects.select_for_update(no_key=True).get(pk=change_id)
         matter = matter_of(change)
-        try:
-            with transaction.atomic():
-                people = confirmers(change, subjects=matter.subjects())
-                if not people.takes_part(by.pk):
-                    raise ChangeRefused(NOT_ADMINISTRATOR)
-                _check_open(change)
-                matter.lock()
-                yield _Held(cursor, change, matter, people)
-        except ChangeRefused as refusal:
-            refused = refusal
-            _record(cursor, matter, by, attempt, refusal)
-    if refused is not None:
-        raise refused
+        people = confirmers(change, subjects=matter.subjects())
+        if not people.takes_part(by.pk):
+            raise ChangeRefused(NOT_ADMINISTRATOR)
+        _check_open(change)
+        matter.lock()
+        yield _Held(cursor, change, matter, people)
 
 
 def _check_open(change: RuleChange) -> None:
@@ -161,22 +155,12 @@ def _decide(
     _record(cursor, matter, by, "confirmed alone" if alone else "refused" if is_refusal else outcome.value)
 
 
-def _record(cursor: Cursor, matter: Matter, by: User, what: str, refusal: ChangeRefused | None = None) -> None:
-    """Into the trail of every team concerned; an attempt that was refused, with the reason."""
+def _record(cursor: Cursor, matter: Matter, by: User, what: str) -> None:
+    """Into the trail of every team concerned."""
     change = matter.change
     body = {"what": what, "kind": change.kind, "change": change.pk, "rule": change.body, "message": change.reason}
-    if refusal is not None:
-        body = {"attempt": f"{what} a change", "change": change.pk, "kind": change.kind}
-        body |= {"reason": type(refusal).__name__, "message": str(refusal)}
     for team in concerned(change):
-        audit.append(
-            cursor,
-            chain=f"team:{team}",
-            type=matter.event if refusal is None else EventType.ATTEMPT_REFUSED,
-            actor=Person(by).actor,
-            team_id=team,
-            body=body,
-        )
+        audit.append(cursor, chain=f"team:{team}", type=matter.event, actor=Person(by).actor, team_id=team, body=body)
 
 
 def _digest(text: str) -> str:

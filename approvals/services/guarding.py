@@ -15,7 +15,7 @@ from approvals import canonical
 from approvals.errors import PolicyInvalid
 from approvals.models import ChangeKind, RuleChange
 from approvals.policies.guarded import AgentDraft, GroupDraft, KeyDraft, MembershipDraft, ResetDraft, WebhookDraft
-from approvals.services.changes import check_administers, propose
+from approvals.services.changes import PROPOSE, check_administers, propose
 from checkpoints.errors import Unreadable
 from runs.clock import database_now
 from runs.models import Agent, AgentKey, Membership, Role, Team, Webhook
@@ -38,7 +38,7 @@ def propose_roles(*, team: Team, by: User, person: str, roles: Sequence[str]) ->
 
     Raises `ChangeRefused`, `PolicyInvalid`.
     """
-    check_administers(by, [team.pk])
+    check_administers(by=by, team=team.pk, attempt=PROPOSE, kind=ChangeKind.MEMBERSHIP)
     user = _people("person", [person])[0]
     if unknown := sorted(set(roles) - set(Role.values)):
         raise PolicyInvalid([("roles", f"do not exist: {', '.join(unknown)}")])
@@ -56,7 +56,7 @@ def propose_members(
 
     Raises `ChangeRefused`, `PolicyInvalid`.
     """
-    check_administers(by, [team.pk])
+    check_administers(by=by, team=team.pk, attempt=PROPOSE, kind=ChangeKind.GROUP)
     if not 1 <= len(group) <= 80 or canonical.wrong_text(group):
         raise PolicyInvalid([("group", "must have 1 to 80 characters")])
     joining, leaving = _people("add", add), _people("remove", remove)
@@ -73,7 +73,7 @@ def propose_members(
 
 def propose_agent(*, agent: Agent, by: User, owners: Sequence[str], team: str) -> RuleChange:
     """Propose whose an agent is to be: its owners, and its team. Raises `ChangeRefused`, `PolicyInvalid`."""
-    check_administers(by, [agent.team_id])
+    check_administers(by=by, team=agent.team_id, attempt=PROPOSE, kind=ChangeKind.AGENT)
     target = Team.objects.filter(name=team).first()
     if target is None:
         raise PolicyInvalid([("team", "does not exist")])
@@ -93,7 +93,7 @@ def propose_agent(*, agent: Agent, by: User, owners: Sequence[str], team: str) -
 
 def propose_key(*, agent: Agent, by: User, scopes: Sequence[str], expires_at: datetime | None = None) -> Drawn:
     """Propose a key of an agent, which its proposer has from now on. Raises `ChangeRefused`, `PolicyInvalid`."""
-    check_administers(by, [agent.team_id])
+    check_administers(by=by, team=agent.team_id, attempt=PROPOSE, kind=ChangeKind.AGENT_KEY)
     try:
         check_scopes(scopes)
     except UnknownScope as error:
@@ -115,7 +115,7 @@ def propose_key(*, agent: Agent, by: User, scopes: Sequence[str], expires_at: da
 
 def stop_key(*, key: AgentKey, by: User) -> None:
     """At once, without a second person: it only takes something away. Raises `ChangeRefused`."""
-    check_administers(by, [key.agent.team_id])
+    check_administers(by=by, team=key.agent.team_id, attempt="revoke a key")
     revoke_key(key=key, by=by)
 
 
@@ -125,7 +125,7 @@ def propose_webhook(*, agent: Agent, by: User, url: str, new_secret: bool = Fals
 
     Raises `ChangeRefused`, `PolicyInvalid`.
     """
-    check_administers(by, [agent.team_id])
+    check_administers(by=by, team=agent.team_id, attempt=PROPOSE, kind=ChangeKind.WEBHOOK)
     webhook = Webhook.objects.filter(agent=agent).first()
     if webhook is not None and webhook.url == url and not new_secret:
         raise PolicyInvalid([("url", "is what it is already")])
@@ -149,7 +149,7 @@ def challenge(*, agent: Agent, by: User) -> None:
 
     Raises `ChangeRefused`, `WebhookRefused`.
     """
-    check_administers(by, [agent.team_id])
+    check_administers(by=by, team=agent.team_id, attempt="verify a webhook")
     try:
         verify_webhook(agent=agent, by=by)
     except Unreadable as error:
@@ -158,13 +158,13 @@ def challenge(*, agent: Agent, by: User) -> None:
 
 def stop_webhook(*, agent: Agent, by: User) -> None:
     """At once, without a second person: it only takes something away. Raises `ChangeRefused`, `WebhookRefused`."""
-    check_administers(by, [agent.team_id])
+    check_administers(by=by, team=agent.team_id, attempt="remove a webhook")
     remove_webhook(agent=agent, by=by)
 
 
 def propose_reset(*, team: Team, by: User, person: User) -> Drawn:
     """Propose a link by which a member of the team sets a new password. Raises `ChangeRefused`, `PolicyInvalid`."""
-    check_administers(by, [team.pk])
+    check_administers(by=by, team=team.pk, attempt=PROPOSE, kind=ChangeKind.RESET_LINK)
     if not person.is_active or not Membership.objects.filter(user=person, team=team).exists():
         raise PolicyInvalid([("person", "is not an active member of the team")])
     link = draw_link()

@@ -18,6 +18,8 @@ from approvals.states import ApprovalKind, ApprovalStatus
 from runs.models import Team
 from runs.principals import Person
 
+REAPPLY = "apply a policy again"
+
 
 def propose_policy(*, team: Team, by: User, draft: PolicyDraft) -> RuleChange:
     """Propose the next version of a policy. Raises `ChangeRefused`, `PolicyInvalid`."""
@@ -40,7 +42,7 @@ def reapply(*, approval_id: UUID, by: User) -> Approval:
     Raises `Approval.DoesNotExist`, `ChangeRefused`; `SettledMeanwhile`, if it is open no longer.
     """
     approval = Approval.objects.only("run_id", "team_id").get(pk=approval_id)
-    check_administers(by, [approval.team_id])
+    check_administers(by=by, team=approval.team_id, attempt=REAPPLY)
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         case = take(cursor, approval_id=approval_id, run_id=approval.run_id)
         freshen(case)
@@ -60,7 +62,7 @@ def reapply(*, approval_id: UUID, by: User) -> Approval:
 
 def reapply_policy(*, policy: Policy, by: User) -> int:
     """`reapply` to everything open that was asked under the policy; returns to how many. Raises `ChangeRefused`."""
-    check_administers(by, [policy.team_id])
+    check_administers(by=by, team=policy.team_id, attempt=REAPPLY)
     seen = 0
     for approval_id in list(open_under(policy).order_by("id").values_list("id", flat=True)):
         try:

@@ -20,6 +20,7 @@ from approvals.queries.people import members_of, teams_of
 from approvals.queries.rules import teams_administered_by, teams_ruled_for
 from approvals.services import guarding
 from approvals.services.guarding import Drawn
+from approvals.views.doors import check_door
 from runs.access import signed_in
 from runs.models import Agent, AgentKey, Team
 from runs.principals import Person
@@ -41,7 +42,7 @@ def people(request: HttpRequest, person: Person) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def roles_proposal(request: HttpRequest, person: Person, team_id: int) -> HttpResponse:
-    team = _administered(person, team_id)
+    team = _administered(request, person, team_id)
     form = RolesForm(
         request.POST if request.method == "POST" else None, initial=_roles_of(team, request.GET.get("person", ""))
     )
@@ -54,7 +55,7 @@ def roles_proposal(request: HttpRequest, person: Person, team_id: int) -> HttpRe
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def group_proposal(request: HttpRequest, person: Person, team_id: int) -> HttpResponse:
-    team = _administered(person, team_id)
+    team = _administered(request, person, team_id)
     form = GroupForm(
         request.POST if request.method == "POST" else None, initial={"group": request.GET.get("group", "")[:80]}
     )
@@ -67,7 +68,7 @@ def group_proposal(request: HttpRequest, person: Person, team_id: int) -> HttpRe
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def agent_proposal(request: HttpRequest, person: Person, agent_id: UUID) -> HttpResponse:
-    agent = _agent(person, agent_id)
+    agent = _agent(request, person, agent_id)
     owners = "\n".join(agent.owners.order_by("username").values_list("username", flat=True))
     form = AgentForm(
         request.POST if request.method == "POST" else None, initial={"owners": owners, "team": agent.team.name}
@@ -82,7 +83,7 @@ def agent_proposal(request: HttpRequest, person: Person, agent_id: UUID) -> Http
 @signed_in
 def key_proposal(request: HttpRequest, person: Person, agent_id: UUID) -> HttpResponse:
     """The answer shows the key, this once."""
-    agent = _agent(person, agent_id)
+    agent = _agent(request, person, agent_id)
     form = KeyForm(request.POST if request.method == "POST" else None, initial={"scopes": "\n".join(EVERYTHING)})
     return _propose(
         request, form, f"Propose a key for {agent.name}", agent.team,
@@ -96,7 +97,7 @@ def key_revoke(request: HttpRequest, person: Person, key_id: int) -> HttpRespons
     key = AgentKey.objects.select_related("agent").filter(pk=key_id, agent__team__in=teams_of(person)).first()
     if key is None:
         raise Http404
-    _administered(person, key.agent.team_id)
+    _administered(request, person, key.agent.team_id)
     guarding.stop_key(key=key, by=person.user)
     return redirect("people")
 
@@ -112,7 +113,7 @@ def webhook_page(request: HttpRequest, person: Person, agent_id: UUID) -> HttpRe
 @signed_in
 def webhook_proposal(request: HttpRequest, person: Person, agent_id: UUID) -> HttpResponse:
     """The answer shows the secret, this once, where a new one is drawn."""
-    agent = _agent(person, agent_id)
+    agent = _agent(request, person, agent_id)
     form = WebhookForm(request.POST if request.method == "POST" else None)
     return _propose(
         request, form, f"Propose where {agent.name} is told", agent.team,
@@ -124,14 +125,14 @@ def webhook_proposal(request: HttpRequest, person: Person, agent_id: UUID) -> Ht
 @signed_in
 def webhook_challenge(request: HttpRequest, person: Person, agent_id: UUID) -> HttpResponse:
     """Verify it, which waits for the receiver's answer."""
-    agent = _agent(person, agent_id)
+    agent = _agent(request, person, agent_id)
     return _webhook_attempt(request, person, agent, lambda: guarding.challenge(agent=agent, by=person.user))
 
 
 @require_POST
 @signed_in
 def webhook_remove(request: HttpRequest, person: Person, agent_id: UUID) -> HttpResponse:
-    agent = _agent(person, agent_id)
+    agent = _agent(request, person, agent_id)
     return _webhook_attempt(request, person, agent, lambda: guarding.stop_webhook(agent=agent, by=person.user))
 
 
@@ -139,7 +140,7 @@ def webhook_remove(request: HttpRequest, person: Person, agent_id: UUID) -> Http
 @signed_in
 def reset_proposal(request: HttpRequest, person: Person, team_id: int, person_id: int) -> HttpResponse:
     """The answer shows the link, this once."""
-    team = _administered(person, team_id)
+    team = _administered(request, person, team_id)
     membership = members_of(team).filter(user=person_id, user__is_active=True).first()
     if membership is None:
         raise Http404
@@ -198,9 +199,9 @@ def _roles_of(team: Team, username: str) -> dict[str, Any]:
     return {"person": username[:150], **dict.fromkeys(membership.roles if membership else [], True)}
 
 
-def _agent(person: Person, agent_id: UUID) -> Agent:
+def _agent(request: HttpRequest, person: Person, agent_id: UUID) -> Agent:
     agent = _known(person, agent_id)
-    _administered(person, agent.team_id)
+    _administered(request, person, agent.team_id)
     return agent
 
 
@@ -219,10 +220,9 @@ def _known(person: Person, agent_id: UUID) -> Agent:
     return agent
 
 
-def _administered(person: Person, team_id: int) -> Team:
+def _administered(request: HttpRequest, person: Person, team_id: int) -> Team:
     team = teams_of(person).filter(pk=team_id).first()
     if team is None:
         raise Http404
-    if not teams_administered_by(person).filter(pk=team.pk).exists():
-        raise PermissionDenied("Only an administrator of the team can change its people, groups and agents.")
+    check_door(request, person, team)
     return team

@@ -25,6 +25,7 @@ from approvals.queries.rules import (
 )
 from approvals.services import changes, policymaking
 from approvals.services.automatic import stop
+from approvals.views.doors import check_door
 from runs.access import signed_in
 from runs.models import Team
 from runs.principals import Person
@@ -56,7 +57,7 @@ def policy_page(request: HttpRequest, person: Person, policy_id: int) -> HttpRes
 @signed_in
 def policy_proposal(request: HttpRequest, person: Person, team_id: int) -> HttpResponse:
     """A new policy, or the next version of the one whose name it has."""
-    team = _administered(person, team_id)
+    team = _administered(request, person, team_id)
     if request.method == "POST":
         form = PolicyForm(request.POST)
         return _propose(request, form, team, lambda: _propose_policy(team, person, form))
@@ -83,7 +84,7 @@ def policy_switch(request: HttpRequest, person: Person, policy_id: int) -> HttpR
 def policy_reapply(request: HttpRequest, person: Person, policy_id: int) -> HttpResponse:
     """Let what is open follow today's rules where they ask for less, too: asked first, then done at once."""
     policy = _policy(person, policy_id)
-    _administered(person, policy.team_id)
+    _administered(request, person, policy.team_id)
     if request.method == "POST":
         try:
             policymaking.reapply_policy(policy=policy, by=person.user)
@@ -97,7 +98,7 @@ def policy_reapply(request: HttpRequest, person: Person, policy_id: int) -> Http
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def automatic_proposal(request: HttpRequest, person: Person, team_id: int) -> HttpResponse:
-    team = _administered(person, team_id)
+    team = _administered(request, person, team_id)
     if request.method == "POST":
         form = RuleForm(request.POST)
         return _propose(request, form, team, lambda: _propose_rule(team, person, form))
@@ -224,10 +225,9 @@ def _ruled(person: Person, team_id: int) -> Team:
     return team
 
 
-def _administered(person: Person, team_id: int) -> Team:
+def _administered(request: HttpRequest, person: Person, team_id: int) -> Team:
     team = _ruled(person, team_id)
-    if not teams_administered_by(person).filter(pk=team.pk).exists():
-        raise PermissionDenied("Only an administrator of the team can change its rules.")
+    check_door(request, person, team)
     return team
 
 
