@@ -16,7 +16,7 @@ from approvals.services.case import display_name
 from approvals.states import OPEN, ApprovalKind, ApprovalStatus, GrantStatus, Risk, Verdict
 from runs.fields import Anything, Array, Choice, JSONText, Moment, Object, Strict, Text, Whole
 from runs.paging import ListQuery
-from runs.serializers import LONGEST_TITLE
+from runs.services.posted import LONGEST_TITLE
 from runs.states import ResumeMode
 
 MOST_APPROVALS = 100

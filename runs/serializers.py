@@ -16,9 +16,8 @@ from runs.fields import Anything, Choice, Flag, Moment, Object, Strict, Text, Wh
 from runs.models import Agent, Run
 from runs.paging import ListQuery
 from runs.services.external import ExternalClaim
+from runs.services.posted import LONGEST_TITLE
 from runs.states import OUTSIDE, RunKind, RunStatus
-
-LONGEST_TITLE = 200
 
 
 class AgentSerializer(serializers.ModelSerializer[Agent]):

@@ -8,7 +8,8 @@ from approvals import canonical
 from approvals.errors import InvalidAsk
 from approvals.gates import question_digest, tool_version
 from approvals.models import Approval
-from approvals.services.asking import Ask, PreparedAsks, RunFacts, prepare
+from approvals.secrecy import credentials_in
+from approvals.services.asking import MAX_TITLE, Ask, PreparedAsks, RunFacts, prepare
 from approvals.services.opening import open_approvals
 from approvals.states import Risk
 from runs.engine.gates import Opened, Question
@@ -18,6 +19,7 @@ from runs.hooks import Cursor
 from runs.models import Run
 from runs.principals import AgentPrincipal
 from runs.services.locking import lock_run
+from runs.services.posted import cleaner
 from runs.services.starting import PostedSnapshot, Resume, park_external
 from runs.states import ResumeMode
 
@@ -46,6 +48,7 @@ def suspend(
     With `if_match` a run is continued, whose newest checkpoint that must be: `continues`, or the agent's newest run
     called `external_id`. Raises `InvalidAsk`, `TooManyPending`, `NothingToContinue`, and what `park_external` raises.
     """
+    asks = _without_credentials(asks, by)
     if resume.mode == ResumeMode.WORKFLOW:
         asks = [_of_tool(ask, index) for index, ask in enumerate(asks)]
     else:
@@ -93,6 +96,27 @@ class _Opener:
                 generation=0,
             )
         ]
+
+
+def _without_credentials(asks: Sequence[Ask], by: AgentPrincipal) -> list[Ask]:
+    """The asks with their words as they may be kept: redacted, if the agent is set up so. What has to stay what it is
+    is never redacted. Raises `InvalidAsk`; arguments are looked at by `prepare`, whoever asks."""
+    clean = cleaner(by.agent)
+    worded = [replace(ask, title=clean(ask.title)[:MAX_TITLE], description=clean(ask.description)) for ask in asks]
+    errors = [
+        (f"/{index}/{field}{place}", wrong)
+        for index, ask in enumerate(worded)
+        for field in ("key", "tool", "title", "description")
+        for place, wrong in credentials_in(getattr(ask, field))
+    ]
+    errors += [
+        (f"/{index}/args_schema{place}", wrong)
+        for index, ask in enumerate(worded)
+        for place, wrong in credentials_in(canonical.parse(ask.args_schema))
+    ]
+    if errors:
+        raise InvalidAsk(errors)
+    return worded
 
 
 def _of_tool(ask: Ask, index: int) -> Ask:

@@ -13,6 +13,8 @@ from runs.models import Agent, OnCredentials
 
 Clean: TypeAlias = "Callable[[Any], Any]"
 
+LONGEST_TITLE = 200
+
 
 def cleaner(agent: Agent) -> Clean:
     """What is done to everything that this agent posts before it is saved."""
@@ -25,16 +27,31 @@ def encoded(value: Any, path: str) -> bytes:
         return codec.encode(value, path=path, limit=settings.FERMATA_SNAPSHOT_LIMIT)
 
 
+def called(text: str, path: str) -> str:
+    """A name posted as `path`. Its agent finds something by it, so it stays what it is: raises CredentialPosted."""
+    for _, rule in codec.credentials_in(text, path):
+        raise CredentialPosted(path, _why(rule), rule)
+    return text
+
+
+def titled(agent: Agent, text: str, path: str) -> str:
+    """The title of what this agent posts as `path`, as it is to be saved. Raises CredentialPosted."""
+    return called(cleaner(agent)(text)[:LONGEST_TITLE], path)
+
+
 @contextmanager
 def refusing(prefix: str = "") -> Iterator[None]:
     """Raises CredentialPosted and InvalidInput for what the codec refuses to save; `prefix` goes before its path."""
     try:
         yield
     except HoldsCredential as error:
-        why = f"looks like a credential ({error.rule}): send a reference to it instead"
-        raise CredentialPosted(prefix + error.path, why, error.rule) from error
+        raise CredentialPosted(prefix + error.path, _why(error.rule), error.rule) from error
     except Unencodable as error:
         raise InvalidInput(prefix + error.path, error.reason) from error
+
+
+def _why(rule: str) -> str:
+    return f"looks like a credential ({rule}): send a reference to it instead"
 
 
 def _as_posted(value: Any) -> Any:

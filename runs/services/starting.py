@@ -32,7 +32,7 @@ from runs.hooks import Cursor, hooks
 from runs.models import Agent, AgentKey, Run, RunHead, Webhook
 from runs.services.answering import wake_if_answered
 from runs.services.locking import lock_run
-from runs.services.posted import Clean, cleaner, encoded, refusing
+from runs.services.posted import Clean, called, cleaner, encoded, refusing, titled
 from runs.states import OUTSIDE, GateKind, ResumeMode, RunKind, RunStatus, SuspendReason
 
 MOVE_HEAD = """
@@ -77,6 +77,7 @@ def start_run(
 
     Works inside the caller's transaction, if there is one. Raises UnknownWorkflow, InvalidInput, SnapshotTooLarge.
     """
+    title = titled(agent, title, "title")
     flow = _workflow(workflow)
     if "start" not in flow.phases:
         raise UnknownPhase(workflow, "start", tuple(sorted(flow.entries)))
@@ -216,8 +217,8 @@ def _new_external(
         key=key,
         kind=RunKind.EXTERNAL,
         resume_mode=resume.mode,
-        external_id=external_id,
-        title=title,
+        external_id=called(external_id, "run.external_id"),
+        title=titled(agent, title, "run.title"),
         input=seal(codec.encode(None, path="input"), input_place(run_id)),
     )
     RunHead.objects.create(run=run, status=RunStatus.SUSPENDED, reason=SuspendReason.APPROVAL)

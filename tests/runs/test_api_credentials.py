@@ -174,6 +174,77 @@ def test_arguments_stay_exact_so_they_are_refused_from_every_agent(redacting: Ag
     assert not Run.objects.exists()
 
 
+def named(**names: Any) -> dict[str, Any]:
+    """A suspension that calls its run (`run_title`, `external_id`) and its approval so."""
+    of_run = {"run_title": "title", "external_id": "external_id"}
+    asked = suspension(**{name: text for name, text in names.items() if name not in of_run})
+    asked["run"] |= {of_run[name]: text for name, text in names.items() if name in of_run}
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("names", "pointer"),
+    [
+        ({"run_title": f"Use {TOKEN}"}, "#/run/title"),
+        ({"title": f"Use {TOKEN}"}, "#/approvals/0/title"),
+        ({"description": f"It said:\n\n{TOKEN}"}, "#/approvals/0/description"),
+        ({"external_id": TOKEN}, "#/run/external_id"),
+        ({"key": TOKEN}, "#/approvals/0/key"),
+        ({"tool": TOKEN}, "#/approvals/0/tool"),
+        ({"args_schema": {"description": TOKEN}}, "#/approvals/0/args_schema/description"),
+    ],
+)
+def test_what_something_is_called_is_refused_too(agent: Agent, names: dict[str, Any], pointer: str) -> None:
+    response = as_agent(agent).post("/suspensions", named(**names))
+    assert (response.status_code, pointers(response)) == (400, {pointer})
+    assert "looks like a credential (github-token)" in response.json()["errors"][0]["detail"].lower()
+    assert TOKEN not in response.content.decode()
+    assert not Run.objects.exists()
+    assert is_nowhere(TOKEN)
+
+
+def test_a_hosted_runs_title_is_refused_too(agent: Agent) -> None:
+    asked = {"workflow": "refund-agent", "input": {"order_id": "A-7", "amount": "1"}, "title": f"With {TOKEN}"}
+    response = as_agent(agent).post("/runs", asked)
+    assert (response.status_code, pointers(response)) == (400, {"#/title"})
+    assert (response.json()["code"], response.json()["rule"]) == ("holds_credential", "github-token")
+    assert TOKEN not in response.content.decode()
+    assert is_nowhere(TOKEN)
+
+
+def test_words_are_redacted_for_an_agent_that_is_set_up_so_and_names_are_not(redacting: Agent) -> None:
+    calls = as_agent(redacting)
+    long = f"{'x' * (199 - len(TOKEN))} {TOKEN}"
+    asked = named(run_title=f"Use {TOKEN}", title=long, description=f"Because of {TOKEN}.")
+    assert calls.post("/suspensions", asked).status_code == 201
+    approval = Approval.objects.get()
+    assert approval.run.title == f"Use {HIDDEN}"
+    assert approval.title == long.replace(TOKEN, HIDDEN)[:200]
+    assert approval.description == f"Because of {HIDDEN}."
+    started = calls.post(
+        "/runs", {"workflow": "refund-agent", "input": {"order_id": "A-7", "amount": "1"}, "title": TOKEN}
+    )
+    assert started.json()["title"] == HIDDEN
+    unnamed = named(title=TOKEN)
+    del unnamed["run"]["title"]
+    assert calls.post("/suspensions", unnamed).status_code == 201
+    assert is_nowhere(TOKEN)
+    for names in ({"external_id": TOKEN}, {"key": TOKEN}, {"tool": TOKEN}):
+        refused = calls.post("/suspensions", named(**names))
+        assert (refused.status_code, TOKEN in refused.content.decode()) == (400, False)
+
+
+def test_a_run_that_was_called_so_before_goes_on(agent: Agent, reviewer: Any) -> None:
+    calls, asked = as_agent(agent), suspension()
+    first = calls.post("/suspensions", asked).json()
+    Run.objects.update(external_id=TOKEN, title=TOKEN)
+    approval = Approval.objects.get()
+    vote(approval_id=approval.pk, voter=reviewer, verdict="approve", review=approval.review)
+    asked["run"] = {"external_id": TOKEN}
+    again = calls.post("/suspensions", asked, If_Match=str(first["run"]["checkpoint"]))
+    assert again.status_code == 201, again.content
+
+
 def test_an_edit_and_a_message_are_refused_too(agent: Agent, reviewer: Any) -> None:
     as_agent(agent).post("/suspensions", suspension())
     approval = Approval.objects.get()
