@@ -348,11 +348,13 @@ FERMATA_AUDIT_RETIRED_KEYS: list[str] = env.list("FERMATA_AUDIT_RETIRED_KEYS", [
 # An anchor belongs to one database; only the embedded one is sure to be the one that was here before.
 _own_database = not env.str("DATABASE_URL", "")
 FERMATA_AUDIT_ANCHOR = env.str("FERMATA_AUDIT_ANCHOR", str(current_instance().audit_anchor) if _own_database else "")
-# Anchors elsewhere are sent every seal: a syslog server (/dev/log, udp://host:port, tcp://host:port), an https address.
+# Anchors elsewhere are sent every seal: a syslog server (/dev/log, udp://host:port, tcp://host:port, tls://host:port by
+# the system's roots or those of a file), an https address.
 FERMATA_AUDIT_ANCHOR_SYSLOG = env.str("FERMATA_AUDIT_ANCHOR_SYSLOG", "")
+FERMATA_AUDIT_ANCHOR_SYSLOG_CA = env.str("FERMATA_AUDIT_ANCHOR_SYSLOG_CA", "")
 FERMATA_AUDIT_ANCHOR_WEBHOOK = env.str("FERMATA_AUDIT_ANCHOR_WEBHOOK", "")
-if FERMATA_AUDIT_ANCHOR_SYSLOG:
-    Syslog.from_setting("FERMATA_AUDIT_ANCHOR_SYSLOG", FERMATA_AUDIT_ANCHOR_SYSLOG)
+if FERMATA_AUDIT_ANCHOR_SYSLOG or FERMATA_AUDIT_ANCHOR_SYSLOG_CA:
+    Syslog.from_setting("FERMATA_AUDIT_ANCHOR_SYSLOG", FERMATA_AUDIT_ANCHOR_SYSLOG, ca=FERMATA_AUDIT_ANCHOR_SYSLOG_CA)
 if FERMATA_AUDIT_ANCHOR_WEBHOOK:
     Webhook.from_setting("FERMATA_AUDIT_ANCHOR_WEBHOOK", FERMATA_AUDIT_ANCHOR_WEBHOOK)
 if FERMATA_AUDIT_ANCHOR_SYSLOG or FERMATA_AUDIT_ANCHOR_WEBHOOK:

@@ -7,7 +7,7 @@ from django.db import connection
 
 from approvals.audit.hashing import SignedSeal
 from approvals.audit.keys import trusted_keys
-from approvals.audit.receivers import KINDS, NotTaken, Receiver
+from approvals.audit.receivers import NotTaken, Receiver, Syslog, Webhook
 from approvals.audit.sealing import checked
 from approvals.models import AuditAnchored, AuditSeal
 
@@ -27,11 +27,12 @@ RELEASE = "UPDATE approvals_audit_anchored SET claimed_until = NULL WHERE kind =
 
 def receivers() -> dict[str, Receiver]:
     """The anchors of this deployment that are elsewhere. Raises `ImproperlyConfigured`, naming the setting."""
-    found = {}
-    for kind, make in KINDS.items():
-        name = f"FERMATA_AUDIT_ANCHOR_{kind.upper()}"
-        if value := getattr(settings, name):
-            found[kind] = make(name, value)
+    found: dict[str, Receiver] = {}
+    if value := settings.FERMATA_AUDIT_ANCHOR_SYSLOG:
+        ca = settings.FERMATA_AUDIT_ANCHOR_SYSLOG_CA
+        found["syslog"] = Syslog.from_setting("FERMATA_AUDIT_ANCHOR_SYSLOG", value, ca=ca)
+    if value := settings.FERMATA_AUDIT_ANCHOR_WEBHOOK:
+        found["webhook"] = Webhook.from_setting("FERMATA_AUDIT_ANCHOR_WEBHOOK", value)
     return found
 
 

@@ -1,19 +1,21 @@
 """Anchors elsewhere: a syslog server and a webhook, which are sent each seal.
 
 Neither can be asked later what it has. A webhook's 2xx says that it took the seals; a syslog server says nothing, over
-TCP it at least closes the connection in order. Seals come in order; after an outage some may come twice, none is left
-out.
+TCP and TLS it at least closes the connection in order. Seals come in order; after an outage some may come twice, none
+is left out.
 """
 
 import json
 import os
 import re
 import socket
-import time
+import ssl
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from threading import Timer
 from typing import Self
 
 from django.core.exceptions import ImproperlyConfigured
@@ -22,7 +24,7 @@ from approvals.audit.hashing import SignedSeal
 from runs.webhooks.addresses import AddressRefused, Target, look_up, parse
 from runs.webhooks.posting import NotPosted, post_to
 
-TIMEOUT = 5.0  # seconds, for connecting and for each answer of a syslog server; for all of a webhook
+TIMEOUT = 5.0  # seconds, for connecting to a syslog server and for all that follows; for all of a webhook
 PRIORITY = 13 * 8 + 5  # RFC 5424: facility "log audit", severity "notice"
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
@@ -33,28 +35,41 @@ class NotTaken(Exception):
 
 @dataclass(frozen=True)
 class Syslog:
-    """A syslog server: RFC 5424 lines, over TCP with octet counting (RFC 6587)."""
+    """A syslog server: RFC 5424 lines, over TCP and TLS with octet counting (RFC 6587, RFC 5425)."""
 
-    protocol: str  # unix, udp or tcp
+    protocol: str  # unix, udp, tcp or tls
     host: str  # of a unix socket: its path
     port: int
+    ca: str | None = None  # over TLS: a file with the roots that count; None for the system's
 
     @classmethod
-    def from_setting(cls, name: str, value: str) -> Self:
-        """`/dev/log`, `udp://host:port` or `tcp://host:port`. Raises `ImproperlyConfigured`."""
-        if value.startswith("/"):
+    def from_setting(cls, name: str, value: str, *, ca: str = "") -> Self:
+        """`/dev/log`, `udp://host:port`, `tcp://host:port` or `tls://host:port`; `ca` is the setting `name`_CA.
+
+        Raises `ImproperlyConfigured`.
+        """
+        found = re.fullmatch(r"(udp|tcp|tls)://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})", value)
+        if not value.startswith("/") and (not found or not 0 < int(found[3]) < 65_536):
+            raise ImproperlyConfigured(
+                f"{name} must be a socket's path, udp://host:port, tcp://host:port or tls://host:port"
+            )
+        if ca and (not found or found[1] != "tls"):
+            raise ImproperlyConfigured(f"{name}_CA is for tls://host:port only")
+        if not found:
             return cls("unix", value, 0)
-        found = re.fullmatch(r"(udp|tcp)://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})", value)
-        if not found or not 0 < int(found[3]) < 65_536:
-            raise ImproperlyConfigured(f"{name} must be a socket's path, udp://host:port or tcp://host:port")
-        return cls(found[1], found[2].strip("[]"), int(found[3]))
+        made = cls(found[1], found[2].strip("[]"), int(found[3]), ca or None)
+        if ca:
+            try:
+                made._tls()
+            except OSError as error:
+                raise ImproperlyConfigured(f"{name}_CA is no file with certificates: {error}") from error
+        return made
 
     def send(self, seals: Sequence[SignedSeal]) -> None:
         """Raises `NotTaken`."""
         try:
-            {"unix": self._send_unix, "udp": self._send_udp, "tcp": self._send_tcp}[self.protocol](
-                [syslog_line(signed).encode() for signed in seals]
-            )
+            send = {"unix": self._send_unix, "udp": self._send_udp, "tcp": self._send_tcp, "tls": self._send_tls}
+            send[self.protocol]([syslog_line(signed).encode() for signed in seals])
         except OSError as error:
             raise NotTaken(f"syslog at {self.host}: {error}") from error
 
@@ -73,14 +88,59 @@ class Syslog:
                 remote.send(line)
 
     def _send_tcp(self, lines: Sequence[bytes]) -> None:
-        with socket.create_connection((self.host, self.port), timeout=TIMEOUT) as remote:
-            remote.sendall(b"".join(b"%d %b" % (len(line), line) for line in lines))
+        with self._connected() as remote, _ends(remote):
+            remote.sendall(_counted(lines))
             # Data for a server that is gone vanishes without an error: only its end of the connection tells.
             remote.shutdown(socket.SHUT_WR)
-            ends = time.monotonic() + TIMEOUT
             while remote.recv(1024):
-                if time.monotonic() > ends:
-                    raise TimeoutError("it goes on talking")
+                pass
+
+    def _send_tls(self, lines: Sequence[bytes]) -> None:
+        with (
+            self._connected() as plain,
+            self._tls().wrap_socket(plain, server_hostname=self.host, do_handshake_on_connect=False) as remote,
+            _ends(remote),
+        ):
+            remote.do_handshake()
+            remote.sendall(_counted(lines))
+            with suppress(ssl.SSLEOFError):  # it closed in order, without saying so in TLS first
+                remote.unwrap()
+
+    def _connected(self) -> socket.socket:
+        return socket.create_connection((self.host, self.port), timeout=TIMEOUT)
+
+    def _tls(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=self.ca)
+
+
+def _counted(lines: Sequence[bytes]) -> bytes:
+    return b"".join(b"%d %b" % (len(line), line) for line in lines)
+
+
+@contextmanager
+def _ends(remote: socket.socket) -> Iterator[None]:
+    """A socket's time-out starts anew with each byte; this one does not. Raises TimeoutError."""
+    late = False
+
+    def hang_up() -> None:
+        nonlocal late
+        late = True
+        with suppress(OSError):  # it is closed already
+            socket.socket.shutdown(remote, socket.SHUT_RDWR)
+
+    timer = Timer(TIMEOUT, hang_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except OSError as error:
+        if late:
+            raise TimeoutError(f"it was not done within {TIMEOUT:g} s") from error
+        raise
+    finally:
+        timer.cancel()
+    if late:
+        raise TimeoutError(f"it was not done within {TIMEOUT:g} s")
 
 
 @dataclass(frozen=True)
@@ -115,7 +175,6 @@ class Webhook:
 
 
 Receiver = Syslog | Webhook
-KINDS: dict[str, Callable[[str, str], Receiver]] = {"syslog": Syslog.from_setting, "webhook": Webhook.from_setting}
 
 
 def syslog_line(signed: SignedSeal) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 import socket
 import ssl
@@ -14,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from django.test import override_settings
 
 from runs.webhooks import posting
 from runs.webhooks.addresses import AddressRefused, parse, resolve
 from runs.webhooks.posting import NotPosted, post
+from tests.support.certificates import self_signed
 from tests.webhooks.conftest import Receiver
 
 METADATA = "169.254.169.254"
@@ -227,28 +224,6 @@ def test_the_certificate_must_be_the_hosts(monkeypatch: pytest.MonkeyPatch, tmp_
         with pytest.raises(NotPosted, match="certificate is not accepted"):
             post(f"https://other.test:{port}/", b"{}", {})
     assert len(requests) == 1
-
-
-def self_signed(folder: Path, name: str) -> Path:
-    key, now = ec.generate_private_key(ec.SECP256R1()), dt.datetime.now(dt.UTC)
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    path = folder / "hook.pem"
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    path.write_bytes(private + certificate.public_bytes(serialization.Encoding.PEM))
-    return path
 
 
 # --- servers -------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import DataError, connection
 from pytest_django import Settings
@@ -31,6 +33,7 @@ from approvals.models import AuditAnchored
 from approvals.tasks import anchor
 from runs.clock import database_now
 from tests.approvals.audit.conftest import unguarded
+from tests.support.certificates import self_signed
 from tests.support.processes import ROOT, environment
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -91,10 +94,13 @@ def hook(settings: Settings) -> Iterator[Hook]:
 
 
 class Log:
-    """A syslog server on TCP that can go away, and come back on the same port."""
+    """A syslog server on TCP, or TLS, that can go away, and come back on the same port."""
 
-    def __init__(self) -> None:
-        self.text, self.port, self.accepting = "", 0, threading.Event()
+    def __init__(self, certificate: Path | None = None) -> None:
+        self.text, self.port, self.tls = "", 0, None
+        if certificate is not None:
+            self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.tls.load_cert_chain(certificate)
         self.open()
 
     def open(self) -> None:
@@ -112,9 +118,12 @@ class Log:
                 connection, _ = listener.accept()
             except OSError:
                 return
-            with connection:
+            with connection, suppress(OSError):  # whoever does not trust it hangs up
+                if self.tls is not None:
+                    connection = self.tls.wrap_socket(connection, server_side=True)
                 while data := connection.recv(65_536):
                     self.text += data.decode()
+                connection.close()
 
 
 @pytest.fixture
@@ -163,6 +172,66 @@ def test_after_an_outage_of_the_syslog_server_nothing_is_left_out(write: Callabl
     assert anchor_due() == 3
 
     assert parsed(log.text) == made
+
+
+@pytest.fixture
+def tls(settings: Settings, tmp_path: Path) -> Iterator[Callable[[str], Log]]:
+    """Starts a syslog server on TLS whose certificate is for that host, and which is called `localhost`."""
+    served: list[Log] = []
+
+    def start(host: str) -> Log:
+        certificate = self_signed(tmp_path, host)
+        served.append(Log(certificate))
+        settings.FERMATA_AUDIT_ANCHOR_SYSLOG = f"tls://localhost:{served[-1].port}"
+        settings.FERMATA_AUDIT_ANCHOR_SYSLOG_CA = str(certificate)
+        return served[-1]
+
+    yield start
+    for log in served:
+        log.close()
+
+
+def test_over_tls_every_line_is_counted_and_an_outage_leaves_nothing_out(
+    write: Callable[..., str], tls: Callable[[str], Log]
+) -> None:
+    log = tls("localhost")
+    sealed(write, 2)
+    assert anchor_due() == 2
+    log.close()
+    sealed(write)
+    assert anchor_due() == 0
+    log.open()
+
+    made = sealed(write)
+    assert anchor_due() == 2
+
+    assert parsed(log.text) == made
+    counted = re.findall(r"(\d+) (<109>.*?digest=[0-9a-f]{64})", log.text)
+    assert "".join(f"{count} {line}" for count, line in counted) == log.text
+    assert all(int(count) == len(line) for count, line in counted)
+
+
+@pytest.mark.parametrize(
+    ("host", "knows_root", "why"),
+    [
+        ("elsewhere.example", True, "not valid for 'localhost'"),
+        ("localhost", False, "self-signed certificate"),
+    ],
+)
+def test_over_tls_only_the_server_itself_gets_anything(
+    write: Callable[..., str], tls: Callable[[str], Log], settings: Settings, caplog: pytest.LogCaptureFixture,
+    host: str, knows_root: bool, why: str,
+) -> None:  # fmt: skip
+    log = tls(host)
+    if not knows_root:
+        settings.FERMATA_AUDIT_ANCHOR_SYSLOG_CA = ""  # the system's
+    sealed(write)
+
+    assert anchor_due() == 0
+
+    assert why in caplog.text
+    assert log.text == ""
+    assert AuditAnchored.objects.get().no == 0
 
 
 def test_a_connection_that_breaks_is_no_delivery(write: Callable[..., str], settings: Settings) -> None:
@@ -239,12 +308,20 @@ def test_no_transaction_is_open_while_a_receiver_is_waited_for(write: Callable[.
     assert open_then == [False]
 
 
-@pytest.mark.parametrize("setting", ["FERMATA_AUDIT_ANCHOR_SYSLOG", "FERMATA_AUDIT_ANCHOR_WEBHOOK"])
+@pytest.mark.parametrize(
+    ("setting", "scheme", "says"),
+    [
+        ("FERMATA_AUDIT_ANCHOR_SYSLOG", "tcp", b""),
+        ("FERMATA_AUDIT_ANCHOR_SYSLOG", "tls", b"\x16\x03\x03\x40\x00"),  # the beginning of a long handshake
+        ("FERMATA_AUDIT_ANCHOR_WEBHOOK", "http", b""),
+    ],
+)
 def test_a_receiver_that_never_stops_talking_holds_nobody(
-    write: Callable[..., str], settings: Settings, setting: str
+    write: Callable[..., str], settings: Settings, setting: str, scheme: str, says: bytes
 ) -> None:
     def talk(listener: socket.socket) -> None:
         with suppress(OSError), listener.accept()[0] as connection:
+            connection.sendall(says)
             while True:
                 connection.sendall(b"H")
                 time.sleep(0.02)
@@ -252,7 +329,6 @@ def test_a_receiver_that_never_stops_talking_holds_nobody(
     with closing(socket.create_server(("127.0.0.1", 0))) as talkative, patch.object(receivers, "TIMEOUT", 0.2):
         thread = threading.Thread(target=talk, args=(talkative,), daemon=True)
         thread.start()
-        scheme = "tcp" if setting.endswith("SYSLOG") else "http"
         setattr(settings, setting, f"{scheme}://127.0.0.1:{talkative.getsockname()[1]}")
         sealed(write)
         assert anchor_due() == 0
@@ -326,6 +402,7 @@ def test_a_trail_made_anew_does_not_fit_the_log_that_was_kept_elsewhere(
         ("FERMATA_AUDIT_ANCHOR_SYSLOG", "syslog.example"),
         ("FERMATA_AUDIT_ANCHOR_SYSLOG", "tcp://syslog.example"),
         ("FERMATA_AUDIT_ANCHOR_SYSLOG", "udp://syslog.example:99999"),
+        ("FERMATA_AUDIT_ANCHOR_SYSLOG", "tls://syslog.example"),
         ("FERMATA_AUDIT_ANCHOR_WEBHOOK", "http://hooks.example/s3cret"),
         ("FERMATA_AUDIT_ANCHOR_WEBHOOK", "https://s3cret@hooks.example/"),
         ("FERMATA_AUDIT_ANCHOR_WEBHOOK", "https://hooks.example/s3cret\r\nX: y"),
@@ -344,7 +421,21 @@ def test_a_wrong_setting_stops_the_start_and_is_named(name: str, value: str) -> 
     assert "s3cret" not in last
 
 
-@pytest.mark.parametrize("value", ["/dev/log", "udp://log.example:514", "tcp://[::1]:601"])
+@pytest.mark.parametrize(
+    ("value", "ca", "wrong"),
+    [
+        ("tls://log.example:6514", "/nowhere/roots.pem", "no file with certificates"),
+        ("tls://log.example:6514", __file__, "no file with certificates"),
+        ("tcp://log.example:601", __file__, "for tls://host:port only"),
+        ("/dev/log", __file__, "for tls://host:port only"),
+    ],
+)
+def test_wrong_roots_of_a_syslog_server_are_named(value: str, ca: str, wrong: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=f"NAME_CA .*{wrong}"):
+        Syslog.from_setting("NAME", value, ca=ca)
+
+
+@pytest.mark.parametrize("value", ["/dev/log", "udp://log.example:514", "tcp://[::1]:601", "tls://log.example:6514"])
 def test_addresses_of_syslog_servers(value: str) -> None:
     assert Syslog.from_setting("NAME", value)
 
