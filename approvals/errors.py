@@ -204,16 +204,6 @@ class TooManyPending(ApprovalError):
 
 
 @dataclass
-class DelegationRefused(ApprovalError):
-    """A delegation cannot be made, confirmed or ended like this; `why` is a sentence for the person who tried."""
-
-    why: str
-
-    def __str__(self) -> str:
-        return self.why
-
-
-@dataclass
 class PolicyInvalid(ApprovalError):
     """A policy or a rule that makes no sense; `errors` are (field, message) pairs."""
 
@@ -231,6 +221,10 @@ class ChangeRefused(ApprovalError):
 
     def __str__(self) -> str:
         return self.why
+
+
+class DelegationRefused(ChangeRefused):
+    """A delegation cannot be made, confirmed or ended like this."""
 
 
 class SettledMeanwhile(ChangeRefused):

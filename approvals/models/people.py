@@ -15,8 +15,8 @@ PERSON = settings.AUTH_USER_MODEL
 class Delegation(models.Model):
     """From `starts_at` until `ends_at`, `taker` may vote for `giver`. One level only; it ends early by `revoked_at`.
 
-    Another administrator of the team must confirm it before it counts for high risk; and before it counts at all, where
-    an administrator gave it for somebody else.
+    Another administrator, or a superuser, must confirm it before it counts for high risk; and before it counts at all,
+    where an administrator gave it for somebody else.
     """
 
     COUNTS = Q(confirmed_by__isnull=False) | Q(created_by=F("giver"))

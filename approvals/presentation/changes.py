@@ -13,7 +13,7 @@ from approvals.policies.drafts import PolicyDraft, RuleDraft
 from approvals.policies.guarded import AgentDraft, GroupDraft, KeyDraft, MembershipDraft, ResetDraft, WebhookDraft
 from approvals.presentation.facts import Fact, caps_of, compared, draft_facts, version_facts
 from approvals.presentation.policy import name_of, span
-from approvals.queries.confirmers import confirmers
+from approvals.queries.confirmers import concerned, confirmers
 from approvals.queries.rules import ALONE_SHOWN_FOR, alone_lately
 from approvals.services.matters import matter_of
 from runs.models import Agent, DrawnWebhook, Membership, Role, Team
@@ -90,7 +90,8 @@ def change_lines(changes: Iterable[RuleChange], viewer: User) -> list[ChangeLine
 
 
 def change_line(change: RuleChange, viewer: User) -> ChangeLine:
-    people = confirmers(change, subjects=matter_of(change).subjects())
+    subjects = matter_of(change).subjects()
+    people = confirmers(proposer=change.proposed_by_id, teams=concerned(change), subjects=subjects)
     takes_part, is_alone = people.takes_part(viewer.pk), people.is_alone(viewer.pk)
     why_not = people.why_not_alone(viewer.pk) if is_alone else people.why_not(viewer.pk)
     name, facts = described(change)

@@ -7,13 +7,14 @@ from django.db.models import Q, QuerySet
 
 from approvals.models import Delegation
 from approvals.presentation.policy import name_of
+from approvals.queries.confirmers import confirmers_of
 from runs.clock import DatabaseNow, database_now
 
 
 @dataclass(frozen=True, slots=True)
 class DelegationLine:
     """One delegation that is not over. `state` is a word or a few; `counts` whether it may be used at all,
-    `counts_high` for high risk too."""
+    `counts_high` for high risk too. `waits_for` says to who takes part and may not confirm it who can, or from when."""
 
     delegation: Delegation
     giver: str
@@ -23,6 +24,7 @@ class DelegationLine:
     counts: bool
     counts_high: bool
     may_confirm: bool
+    waits_for: str
 
 
 def delegation_lines(delegations: QuerySet[Delegation], viewer: User) -> list[DelegationLine]:
@@ -33,6 +35,8 @@ def delegation_lines(delegations: QuerySet[Delegation], viewer: User) -> list[De
     for given in living.select_related("giver", "taker").order_by("ends_at", "id"):
         is_on = given.starts_at <= now
         counts = given.confirmed_by_id is not None or given.created_by_id == given.giver_id
+        people = confirmers_of(given) if given.confirmed_by_id is None else None
+        takes_part, why_not = (people.takes_part(viewer.pk), people.why_not(viewer.pk)) if people else (False, "")
         lines.append(
             DelegationLine(
                 delegation=given,
@@ -42,8 +46,8 @@ def delegation_lines(delegations: QuerySet[Delegation], viewer: User) -> list[De
                 tone="tone-accent" if is_on and counts else "",
                 counts=counts,
                 counts_high=given.confirmed_by_id is not None,
-                may_confirm=given.confirmed_by_id is None
-                and viewer.pk not in (given.giver_id, given.taker_id, given.created_by_id),
+                may_confirm=takes_part and not why_not,
+                waits_for=why_not if takes_part else "",
             )
         )
     return lines

@@ -1,4 +1,4 @@
-"""Who decides about a change that takes two, and why somebody may not: asked once, for services and pages."""
+"""Who decides about what takes two, a change or a delegation, and why somebody may not: for services and pages."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,8 +6,9 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 
-from approvals.models import RuleChange
+from approvals.models import Delegation, RuleChange
 from approvals.policies.probation import Fresh, too_new
+from approvals.queries.guarded import teams_lent_by
 from runs.clock import database_now
 from runs.models import Membership, Role, Team
 
@@ -94,21 +95,27 @@ class Confirmers:
         return f"an administrator of {_names(missing)} or a superuser" if missing else "another administrator"
 
 
-def confirmers(change: RuleChange, *, subjects: Iterable[int]) -> Confirmers:
-    """Read who may decide about `change` now; `subjects`: whom it is about."""
-    teams = administrators_of(concerned(change))
+def confirmers(*, proposer: int, teams: Iterable[int], subjects: Iterable[int]) -> Confirmers:
+    """Read who may decide now about what `proposer` proposed, what touches `teams`, and is about `subjects`."""
+    admins = administrators_of(teams)
     site = dict(User.objects.filter(is_superuser=True, is_active=True).values_list("pk", "date_joined"))
     entries: dict[int, dict[str, datetime]] = {person: {SITE: joined} for person, joined in site.items()}
-    for team, admins in teams.items():
-        for person, since in admins.items():
+    for team, people in admins.items():
+        for person, since in people.items():
             entries.setdefault(person, {})[str(team)] = since
     return Confirmers(
-        proposer=change.proposed_by_id,
+        proposer=proposer,
         subjects=frozenset(subjects),
-        teams={team: frozenset(admins) for team, admins in teams.items()},
+        teams={team: frozenset(people) for team, people in admins.items()},
         site=frozenset(site),
         fresh=too_new(entries, database_now(), entered="You became an administrator").pools,
     )
+
+
+def confirmers_of(given: Delegation) -> Confirmers:
+    """The same for a delegation. It is about both, and touches what the giver decides about."""
+    people = (given.giver_id, given.taker_id)
+    return confirmers(proposer=given.created_by_id, teams=teams_lent_by(given.giver), subjects=people)
 
 
 def administrators_of(teams: Iterable[int]) -> dict[int, dict[int, datetime]]:

@@ -44,3 +44,8 @@ def teams_relying_on(person: User) -> frozenset[int]:
     if person.is_superuser:
         teams |= set(Membership.objects.filter(user=person).values_list("team_id", flat=True))
     return frozenset(teams)
+
+
+def teams_lent_by(giver: User) -> frozenset[int]:
+    """The teams that a delegation of the person touches: those whose high risk they have a part in, or else theirs."""
+    return teams_relying_on(giver) or frozenset(Membership.objects.filter(user=giver).values_list("team_id", flat=True))

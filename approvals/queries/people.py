@@ -25,13 +25,19 @@ def members_of(team: Team) -> QuerySet[Membership]:
 
 def groups_around(team: Team) -> tuple[QuerySet[Group], frozenset[str]]:
     """The groups that the team's people are in or its policies name, and the names of those that decide in it."""
-    pools = {pool for rule in rules_of(team.pk) for seat in rule.seats for pool in seat.pools}
-    pools |= {stage.pool for rule in rules_of(team.pk) for stage in rule.stages}
-    deciding = frozenset(pool.removeprefix("group:") for pool in pools if pool.startswith("group:"))
+    deciding = groups_deciding_in(team.pk)
     inside = Membership.objects.filter(team=team).values("user")
     groups = Group.objects.filter(Q(name__in=deciding) | Q(pk__in=Group.objects.filter(user__in=inside)))
     people = User.objects.filter(is_active=True).order_by("username")
     return groups.order_by("name").prefetch_related(Prefetch("user_set", people, to_attr="people")), deciding
+
+
+def groups_deciding_in(team_id: int) -> frozenset[str]:
+    """The names of the groups that the team's policies in force name."""
+    rules = rules_of(team_id)
+    pools = {pool for rule in rules for seat in rule.seats for pool in seat.pools}
+    pools |= {stage.pool for rule in rules for stage in rule.stages}
+    return frozenset(pool.removeprefix("group:") for pool in pools if pool.startswith("group:"))
 
 
 def agents_of(team: Team) -> QuerySet[Agent]:

@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
 from approvals.models import Approval, Delegation, Policy, RuleChange
+from approvals.queries.people import groups_deciding_in
 from approvals.states import OPEN, ApprovalKind
 from runs.clock import DatabaseNow
 from runs.models import Membership, Role, Team
@@ -76,10 +77,16 @@ def alone_lately(user: User) -> QuerySet[RuleChange]:
 
 
 def delegations_for(person: Person) -> QuerySet[Delegation]:
-    """The person's own, given and taken, and those of everybody in the teams that they administer."""
-    theirs = Membership.objects.filter(team__in=teams_administered_by(person)).values("user")
-    own = Delegation.objects.filter(giver=person.user) | Delegation.objects.filter(taker=person.user)
-    return own | Delegation.objects.filter(giver__in=theirs)
+    """The person's own, given and taken, and those of everybody who is in a team that they administer, or in a group
+    that decides in one. For a superuser, all that nobody has confirmed."""
+    administered = teams_administered_by(person)
+    deciding = {name for team in administered for name in groups_deciding_in(team.pk)}
+    theirs = User.objects.filter(
+        Q(pk__in=Membership.objects.filter(team__in=administered).values("user"))
+        | Q(pk__in=User.groups.through.objects.filter(group__name__in=deciding).values("user"))
+    )
+    seen = Q(giver=person.user) | Q(taker=person.user) | Q(giver__in=theirs)
+    return Delegation.objects.filter(seen | Q(confirmed_by__isnull=True) if person.user.is_superuser else seen)
 
 
 def givers_for(person: Person) -> QuerySet[User]:

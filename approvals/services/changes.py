@@ -118,7 +118,7 @@ def _deciding(change_id: int, by: User, attempt: str) -> Iterator[_Held]:
         list(Team.objects.select_for_update(no_key=True).filter(pk__in=teams).order_by("pk"))
         change = RuleChange.objects.select_for_update(no_key=True).get(pk=change_id)
         matter = matter_of(change)
-        people = confirmers(change, subjects=matter.subjects())
+        people = confirmers(proposer=change.proposed_by_id, teams=teams, subjects=matter.subjects())
         if not people.takes_part(by.pk):
             raise ChangeRefused(NOT_ADMINISTRATOR)
         _check_open(change)

@@ -1,20 +1,26 @@
 """Standing in: for a while, one person may vote for another.
 
-It never opens a way around the rule that whoever asked does not decide: see `approvals.policies.eligibility`.
+It never opens a way around the rule that whoever asked does not decide: see `approvals.policies.eligibility`. Who
+confirms it, and that every refusal is on record, is as for any change that takes two: see `approvals.services.changes`.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
-from django.db import connection, transaction
 
 from approvals import audit
 from approvals.audit import EventType
 from approvals.errors import DelegationRefused
 from approvals.models import Delegation
+from approvals.queries.confirmers import administrators_of, confirmers_of
+from approvals.queries.guarded import teams_lent_by
+from approvals.services.deciding import retry_deadlocks
+from approvals.services.refusing import attempting
 from runs.clock import database_now
 from runs.hooks import Cursor
-from runs.models import Membership, Role
+from runs.models import Membership
 from runs.principals import Person
 
 LONGEST = timedelta(days=90)
@@ -32,6 +38,7 @@ SELECT 1 FROM standing_in WHERE person = %(giver)s
 """
 
 
+@retry_deadlocks
 def delegate(*, giver: User, taker: User, starts_at: datetime, ends_at: datetime, by: User) -> Delegation:
     """Let `taker` vote for `giver` between two moments (aware). `by` is the giver, or an administrator of their team:
     then it counts only once another administrator has confirmed it.
@@ -39,16 +46,15 @@ def delegate(*, giver: User, taker: User, starts_at: datetime, ends_at: datetime
     Raises `DelegationRefused`: by somebody else, to oneself, backwards or too long, to somebody without an account or a
     team in common, or in a circle.
     """
-    with transaction.atomic(durable=True), connection.cursor() as cursor:
+    now, teams = database_now(), _teams(giver)
+    if giver == taker:
+        raise DelegationRefused("Nobody can stand in for themselves.")
+    if not max(starts_at, now) < ends_at <= max(starts_at, now) + LONGEST:
+        raise DelegationRefused(f"It must end later than it starts and than now, and within {LONGEST.days} days.")
+    with attempting(by=by, attempt="arrange a delegation", teams=teams, giver=giver.pk, taker=taker.pk) as cursor:
         cursor.execute(ONE_AT_A_TIME)
-        now = database_now()
-        teams = _teams(giver)
         if by != giver and not _administers(by, teams):
             raise DelegationRefused("Only you yourself, or an administrator of your team, can give your vote away.")
-        if giver == taker:
-            raise DelegationRefused("Nobody can stand in for themselves.")
-        if not max(starts_at, now) < ends_at <= max(starts_at, now) + LONGEST:
-            raise DelegationRefused(f"It must end later than it starts and than now, and within {LONGEST.days} days.")
         if not taker.is_active or teams.isdisjoint(_teams(taker)):
             raise DelegationRefused("Only somebody of the same team can stand in.")
         cursor.execute(LEADS_BACK, {"taker": taker.pk, "giver": giver.pk, "starts": starts_at, "ends": ends_at})
@@ -61,15 +67,15 @@ def delegate(*, giver: User, taker: User, starts_at: datetime, ends_at: datetime
     return made
 
 
+@retry_deadlocks
 def confirm_delegation(*, delegation_id: int, by: User) -> Delegation:
-    """Let it count, for high risk too. `by` administers a team of the giver and is neither of the two, nor its maker.
+    """Let it count, for high risk too, as another administrator or a superuser who is neither of the two.
 
     Raises `Delegation.DoesNotExist`, `DelegationRefused`.
     """
-    with transaction.atomic(durable=True), connection.cursor() as cursor:
-        given = Delegation.objects.select_for_update(no_key=True).get(pk=delegation_id)
-        if by.pk in (given.giver_id, given.taker_id, given.created_by_id) or not _administers(by, _teams(given.giver)):
-            raise DelegationRefused("An administrator of the team who has no part in it must confirm it.")
+    with _deciding(delegation_id, by, "confirm") as (cursor, given):
+        if why := confirmers_of(given).why_not(by.pk):
+            raise DelegationRefused(why)
         if given.revoked_at is not None:
             raise DelegationRefused("It has been taken back.")
         if given.confirmed_by_id is None:
@@ -79,16 +85,18 @@ def confirm_delegation(*, delegation_id: int, by: User) -> Delegation:
     return given
 
 
+@retry_deadlocks
 def revoke_delegation(*, delegation_id: int, by: User) -> Delegation:
-    """End it now: the giver, the taker, or an administrator of the giver's team. Again: nothing changes.
+    """End it now: the giver, the taker, an administrator of the giver's team, or who might confirm it. Again: nothing
+    changes.
 
     Votes that only it carried no longer count, unless they are settled. Raises `Delegation.DoesNotExist`,
     `DelegationRefused`.
     """
-    with transaction.atomic(durable=True), connection.cursor() as cursor:
-        given = Delegation.objects.select_for_update(no_key=True).get(pk=delegation_id)
-        if by.pk not in (given.giver_id, given.taker_id) and not _administers(by, _teams(given.giver)):
-            raise DelegationRefused("Only the two people and an administrator of their team can end it.")
+    with _deciding(delegation_id, by, "end") as (cursor, given):
+        is_own = by.pk in (given.giver_id, given.taker_id)
+        if not (is_own or _administers(by, _teams(given.giver)) or confirmers_of(given).takes_part(by.pk)):
+            raise DelegationRefused("Only the two people, an administrator of their team or a superuser can end it.")
         if given.revoked_at is None:
             given.revoked_at = database_now()
             given.save(update_fields=["revoked_at"])
@@ -96,16 +104,29 @@ def revoke_delegation(*, delegation_id: int, by: User) -> Delegation:
     return given
 
 
+@contextmanager
+def _deciding(delegation_id: int, by: User, attempt: str) -> Iterator[tuple[Cursor, Delegation]]:
+    given = Delegation.objects.select_related("giver").get(pk=delegation_id)
+    attempt, teams = f"{attempt} a delegation", _told(given)
+    with attempting(by=by, attempt=attempt, teams=teams, delegation=delegation_id) as cursor:
+        yield cursor, Delegation.objects.select_for_update(no_key=True).get(pk=delegation_id)
+
+
 def _teams(person: User) -> frozenset[int]:
     return frozenset(Membership.objects.filter(user=person).values_list("team_id", flat=True))
 
 
+def _told(given: Delegation) -> frozenset[int]:
+    """The teams in whose trails it is: the giver's, and those whose high risk it touches."""
+    return _teams(given.giver) | teams_lent_by(given.giver)
+
+
 def _administers(person: User, teams: frozenset[int]) -> bool:
-    return Membership.objects.filter(user=person, team__in=teams, roles__contains=[Role.ADMIN]).exists()
+    return any(person.pk in admins for admins in administrators_of(teams).values())
 
 
 def _record(cursor: Cursor, given: Delegation, by: User, what: str) -> None:
-    for team in sorted(_teams(given.giver)):
+    for team in sorted(_told(given), key=str):
         audit.append(
             cursor,
             chain=f"team:{team}",
