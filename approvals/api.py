@@ -84,8 +84,8 @@ class ApprovalsView(Endpoint):
     @extend_schema(operation_id="approvals_list", parameters=[ApprovalQuery], responses=page_of(ApprovalSerializer))
     def get(self, request: Request) -> Response:
         query = read_query(ApprovalQuery, request)
-        rows = _whole(queries.visible_to(self.principal())).filter(**query.filters())
-        return Response(page(request, rows, query, lambda approval: ApprovalSerializer(approval).data))
+        parts = [_whole(part).filter(**query.filters()) for part in queries.listable_by(self.principal())]
+        return Response(page(request, parts, query, lambda approval: ApprovalSerializer(approval).data))
 
 
 class ApprovalView(Endpoint):

@@ -1,5 +1,6 @@
 """Runs in a list for people: filtered, newest first, a page at a time."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -7,32 +8,31 @@ from django.db.models import Q, QuerySet
 from rest_framework.serializers import ValidationError
 
 from runs.models import Agent, Run
-from runs.paging import CursorField
+from runs.paging import CursorField, newest
 from runs.queries import listed
 
 
-def matching(runs: QuerySet[Run], *, q: str = "", status: str = "", agent: Agent | None = None) -> QuerySet[Run]:
-    """Those of `runs` that fit. `q` is part of a title, an external id or a workflow's name, or a whole id."""
+def matching(
+    parts: Sequence[QuerySet[Run]], *, q: str = "", status: str = "", agent: Agent | None = None
+) -> list[QuerySet[Run]]:
+    """Those of each part that fit. `q` is part of a title, an external id or a workflow's name, or a whole id."""
+    fits = Q()
     if status:
-        runs = runs.filter(head__status=status)
+        fits &= Q(head__status=status)
     if agent is not None:
-        runs = runs.filter(agent=agent)
+        fits &= Q(agent=agent)
     if q:
-        fits = Q(title__icontains=q) | Q(external_id__icontains=q) | Q(head__workflow__icontains=q)
-        runs = runs.filter(fits | Q(pk=_as_id(q))) if _as_id(q) else runs.filter(fits)
-    return runs
+        said = Q(title__icontains=q) | Q(external_id__icontains=q) | Q(head__workflow__icontains=q)
+        fits &= said | Q(pk=_as_id(q)) if _as_id(q) else said
+    return [part.filter(fits) for part in parts]
 
 
-def page(runs: QuerySet[Run], *, after: str, size: int) -> tuple[list[Run], str]:
-    """At most `size` runs with head and agent, newest first, and the place after them ("" at the end).
+def page(parts: Sequence[QuerySet[Run]], *, after: str, size: int) -> tuple[list[Run], str]:
+    """At most `size` runs of all parts, with head and agent, newest first, and the place after them ("" at the end).
 
     `after` is a place that this function gave; anything else is the start.
     """
-    place = _read_place(after)
-    if place is not None:
-        at, last = place
-        runs = runs.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=last))
-    found = list(listed(runs).order_by("-created_at", "-pk")[: size + 1])
+    found = newest([listed(part) for part in parts], _read_place(after), size=size + 1)
     more = len(found) > size
     found = found[:size]
     return found, CursorField().to_representation((found[-1].created_at, found[-1].pk)) if more else ""

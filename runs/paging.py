@@ -2,8 +2,9 @@
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 from uuid import UUID
@@ -70,20 +71,29 @@ def read_query(kind: type[serializers.Serializer[Any]], request: Request) -> Any
 
 
 def page(
-    request: Request, rows: QuerySet[Row], query: ListQuery, show: Callable[[Row], dict[str, Any]]
+    request: Request, parts: Sequence[QuerySet[Row]], query: ListQuery, show: Callable[[Row], dict[str, Any]]
 ) -> dict[str, Any]:
-    """`{"results": [...], "next": URL or null}` of `rows`, which have `created_at` and a UUID `pk`."""
+    """`{"results": [...], "next": URL or null}` of the rows of all `parts`, as `newest` has them."""
     limit = query.validated_data["limit"]
-    if cursor := query.validated_data.get("cursor"):
-        at, key = cursor
-        # The first condition says nothing new, and lets PostgreSQL begin in the index where the last page ended.
-        rows = rows.filter(created_at__lte=at).filter(Q(created_at__lt=at) | Q(pk__lt=key))
-    found = list(rows.order_by("-created_at", "-pk")[: limit + 1])
+    found: list[Any] = newest(parts, query.validated_data.get("cursor"), size=limit + 1)
     following = None
     if len(found) > limit:
-        last: Any = found[limit - 1]
+        last = found[limit - 1]
         following = next_url(request, cursor=CursorField().to_representation((last.created_at, last.pk)))
     return {"results": [show(row) for row in found[:limit]], "next": following}
+
+
+def newest(parts: Sequence[QuerySet[Row]], cursor: tuple[datetime, UUID] | None, *, size: int) -> list[Row]:
+    """The `size` newest rows of all parts together, after the cursor. Rows have `created_at` and a UUID `pk`.
+
+    What is in several teams comes in parts, for an index has its rows in order only within a team.
+    """
+    if cursor is not None:
+        at, key = cursor
+        # The first condition says nothing new, and lets PostgreSQL begin in the index where the last page ended.
+        parts = [part.filter(created_at__lte=at).filter(Q(created_at__lt=at) | Q(pk__lt=key)) for part in parts]
+    found = [row for part in parts for row in part.order_by("-created_at", "-pk")[:size]]
+    return sorted(found, key=attrgetter("created_at", "pk"), reverse=True)[:size]
 
 
 def next_url(request: Request, **mark: str | int) -> str:

@@ -17,6 +17,13 @@ def visible_to(principal: Principal) -> QuerySet[Run]:
     return _of(principal, Role.values)
 
 
+def listable_by(principal: Principal) -> list[QuerySet[Run]]:
+    """The same in parts, each of which an index has in order."""
+    if isinstance(principal, AgentPrincipal):
+        return [visible_to(principal)]
+    return [Run.objects.filter(team=team) for team in teams_of(principal)]
+
+
 def readable_by(principal: Principal) -> QuerySet[Run]:
     """The runs whose input, snapshots and results it may read; an administrator of the team sees metadata only."""
     return _of(principal, CONTENT_ROLES)
@@ -47,9 +54,15 @@ def can_operate(person: Person, team_id: int) -> bool:
     return person.user.memberships.filter(team_id=team_id, roles__contains=[Role.OPERATOR]).exists()
 
 
+def teams_of(person: Person, roles: Sequence[str] = tuple(Role.values)) -> list[int]:
+    """The teams in which the person has one of the roles."""
+    return list(person.user.memberships.filter(roles__overlap=list(roles)).values_list("team", flat=True))
+
+
 def _of(principal: Principal, roles: Sequence[str]) -> QuerySet[Run]:
     match principal:
         case AgentPrincipal(agent=agent):
             return Run.objects.filter(agent=agent)
-        case Person(user=user):
-            return Run.objects.filter(team__in=user.memberships.filter(roles__overlap=list(roles)).values("team"))
+        case Person():
+            # Read first, so that PostgreSQL sees which teams they are.
+            return Run.objects.filter(team__in=teams_of(principal, roles))

@@ -37,10 +37,10 @@ CHECKPOINTS = 20
 @require_safe
 @signed_in
 def run_list(request: HttpRequest, person: Person) -> HttpResponse:
-    visible = queries.visible_to(person)
-    filters = RunFilter(request.GET, agents=Agent.objects.filter(runs__in=visible).distinct())
+    filters = RunFilter(request.GET, agents=Agent.objects.filter(team__in=queries.teams_of(person)))
     chosen = filters.chosen()
-    rows, place = listing.page(listing.matching(visible, **chosen), after=request.GET.get("after", ""), size=PAGE)
+    runs = listing.matching(queries.listable_by(person), **chosen)
+    rows, place = listing.page(runs, after=request.GET.get("after", ""), size=PAGE)
     kept = {name: request.GET[name] for name in chosen}
     return render(
         request,

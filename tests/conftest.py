@@ -97,8 +97,9 @@ def audit_trail() -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """The test database, with a clock that a row moves for every process, and a clean-up that keeps the seeds."""
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Cleaner]:
+    """The test database, with a clock that a row moves for every process, and a clean-up that keeps the seeds; gives
+    the clean-up."""
     with django_db_blocker.unblock():
         with connection.cursor() as cursor:
             cursor.execute(MOVABLE_CLOCK)
@@ -109,7 +110,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
         cleaner.clean()
 
     TransactionTestCase._fixture_teardown = teardown  # type: ignore[method-assign]
-    yield
+    yield cleaner
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute(END_OTHERS)
 

@@ -60,11 +60,6 @@ def overseen_by(person: Person) -> list[QuerySet[AuditEvent]]:
     return [AuditEvent.objects.filter(part) for part in _overseen(person)]
 
 
-def teams_of(person: Person, role: Role) -> list[int]:
-    """The teams in which `person` has `role`."""
-    return list(person.user.memberships.filter(roles__contains=[role]).values_list("team", flat=True))
-
-
 def oversees(person: Person) -> bool:
     """Whether there is anything that the person oversees."""
     roles = [Role.AUDITOR, Role.ADMIN]
@@ -107,7 +102,7 @@ def in_bodies(text: str) -> str:
 
 
 def _overseen(person: Person) -> list[Q]:
-    chains = [f"team:{team}" for team in teams_of(person, Role.ADMIN)]
+    chains = [f"team:{team}" for team in runs.teams_of(person, [Role.ADMIN])]
     if person.user.is_superuser:
         chains.append("site")
-    return [*(Q(team=team) for team in teams_of(person, Role.AUDITOR)), *(Q(chain=chain) for chain in chains)]
+    return [*(Q(team=team) for team in runs.teams_of(person, [Role.AUDITOR])), *(Q(chain=chain) for chain in chains)]

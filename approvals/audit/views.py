@@ -12,6 +12,7 @@ from approvals.audit import pages, queries
 from approvals.audit.exporting import Format, export
 from approvals.audit.forms import AuditFilter, ExportForm
 from approvals.audit.lines import lines
+from runs import queries as runs
 from runs.access import signed_in
 from runs.clock import database_now
 from runs.models import Role, Team
@@ -23,7 +24,7 @@ from runs.principals import Person
 def audit_list(request: HttpRequest, person: Person) -> HttpResponse:
     form = _filter(request, person)
     chosen = form.filters()
-    teams = queries.teams_of(person, Role.AUDITOR)
+    teams = runs.teams_of(person, [Role.AUDITOR])
     if chosen.approval or chosen.run:
         events = [queries.visible_to(person)]
     elif queries.oversees(person):
@@ -49,7 +50,7 @@ def audit_list(request: HttpRequest, person: Person) -> HttpResponse:
 @signed_in
 def audit_export(request: HttpRequest, person: Person) -> HttpResponse | FileResponse:
     """A file of what the page's filters let through, in the teams whose auditor the person is. It is an event."""
-    teams = queries.teams_of(person, Role.AUDITOR)
+    teams = runs.teams_of(person, [Role.AUDITOR])
     if not teams:
         raise PermissionDenied("Only auditors take the trail away.")
     form = ExportForm(request.POST)

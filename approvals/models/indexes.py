@@ -1,7 +1,7 @@
 """The approvals' indexes: what each is for. Every list of them is a scan along one of these (docs/decisions/033)."""
 
 from django.contrib.postgres.indexes import GinIndex, OpClass
-from django.db.models import Func, Index, Q, TextField
+from django.db.models import DateTimeField, Func, Index, Q, TextField
 from django.db.models.functions import Upper
 
 from approvals.states import OPEN, ApprovalKind, ApprovalStatus
@@ -14,6 +14,18 @@ SAID = Func(
     template="(%(expressions)s)",
     arg_joiner=" || E'\\n' || ",
     output_field=TextField(),
+)
+
+# When half the time to decide has passed. Without a time zone, for that is what arithmetic with days depends on, and an
+# index may depend on nothing; `services.noticing` asks in the same words.
+HALF_TIME = Func(
+    Func("expires_at", template="(%(expressions)s AT TIME ZONE 'UTC')"),
+    Func(
+        Func("expires_at", "created_at", template="(%(expressions)s)", arg_joiner=" - "), template="%(expressions)s / 2"
+    ),
+    template="(%(expressions)s)",
+    arg_joiner=" - ",
+    output_field=DateTimeField(),
 )
 
 _DUE = ("expires_at", "created_at", "id")
@@ -68,9 +80,9 @@ SWEPT = (  # what the sweeper and the mails look for
         name="approvals_unannounced",
     ),
     Index(
-        fields=("created_at",),
+        HALF_TIME,
         condition=Q(status=ApprovalStatus.PENDING, reminded_at__isnull=True, expires_at__isnull=False),
-        name="approvals_unreminded",
+        name="approvals_to_remind",
     ),
 )
 INDEXES = (*QUEUES, *HISTORY, *SEARCH, *SEATS, *LISTS, *SWEPT)

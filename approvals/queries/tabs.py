@@ -11,7 +11,7 @@ from approvals.policies.requirements import TEAM, person_pool
 from approvals.queries.distinct import open_pools
 from approvals.queries.standing import Standing
 from approvals.queries.trouble import troubled
-from approvals.queries.visibility import visible_by
+from approvals.queries.visibility import by_team, visible_by
 from approvals.states import OPEN, ApprovalKind
 from runs.clock import DatabaseNow
 from runs.models import Agent, Run, WebhookPost
@@ -40,30 +40,25 @@ def in_tab(standing: Standing, tab: Tab) -> list[QuerySet[Approval]]:
     """
     visible = visible_by(standing)
     if tab is Tab.HISTORY:
-        return _by_team(visible.exclude(status__in=sorted(OPEN)), standing)
+        return by_team(visible.exclude(status__in=sorted(OPEN)), standing)
     if tab is Tab.ATTENTION:
         in_doubt = Q(kind=ApprovalKind.IN_DOUBT, status__in=sorted(OPEN))
         troubled = Q(pk__in=_newest_of_troubled_runs(visible, standing))
-        return _by_team(visible.filter(in_doubt | troubled), standing)
+        return by_team(visible.filter(in_doubt | troubled), standing)
     waiting = visible.filter(status__in=sorted(OPEN), kind=ApprovalKind.ACTION)
     voted = Q(voted_by__contains=[standing.person])
     claimed = Q(claimed_by__isnull=False, claimed_until__gt=DatabaseNow())  # the first half is for the planner
     if tab is Tab.OTHERS:
         few = voted | (claimed & ~Q(claimed_by=standing.person)) | Q(pk__in=_asked_for(standing))
         many = [*_by_own_agents(standing), *_by_pools_without_seat(standing)]
-        return [*_by_team(waiting.filter(few), standing), *(waiting.filter(part) for part in many)]
+        return [*by_team(waiting.filter(few), standing), *(waiting.filter(part) for part in many)]
     requested = Run.requesters.through.objects.filter(user__in=standing.people).values("run")
     free = waiting.filter(_seat(standing)).exclude(voted | _of_own_agents(standing)).exclude(run__in=requested)
     wanted = Q(wanted__contains=[person_pool(standing.person)])
     if tab is Tab.MINE:
-        return _by_team(free.filter((claimed & Q(claimed_by=standing.person)) | (wanted & ~claimed)), standing)
+        return by_team(free.filter((claimed & Q(claimed_by=standing.person)) | (wanted & ~claimed)), standing)
     unclaimed = Q(claimed_until__isnull=True) | Q(claimed_until__lte=DatabaseNow())
-    return _by_team(free.filter(unclaimed).exclude(wanted), standing)
-
-
-def _by_team(cards: QuerySet[Approval], standing: Standing) -> list[QuerySet[Approval]]:
-    """An index has its rows in order only within a team."""
-    return [cards.filter(team=team) for team in standing.reach] if len(standing.reach) > 1 else [cards]
+    return by_team(free.filter(unclaimed).exclude(wanted), standing)
 
 
 def _seat(standing: Standing) -> Q:

@@ -21,6 +21,19 @@ def visible_to(principal: Principal) -> QuerySet[Approval]:
     return visible_by(standing_of(principal.user))
 
 
+def listable_by(principal: Principal) -> list[QuerySet[Approval]]:
+    """The same in parts, each of which an index has in order."""
+    if isinstance(principal, AgentPrincipal) or not principal.user.is_active:
+        return [visible_to(principal)]
+    standing = standing_of(principal.user)
+    return by_team(visible_by(standing), standing)
+
+
+def by_team(approvals: QuerySet[Approval], standing: Standing) -> list[QuerySet[Approval]]:
+    """An index has its rows in order only within a team."""
+    return [approvals.filter(team=team) for team in standing.reach]
+
+
 def visible_by(standing: Standing) -> QuerySet[Approval]:
     """The same, for an active person whose standing is known."""
     visible = Q(team__in=standing.teams)

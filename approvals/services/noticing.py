@@ -30,13 +30,18 @@ UPDATE approvals_approval SET {stamp} = fermata_now()
 WHERE id IN (
     SELECT id FROM approvals_approval
     WHERE status = 'pending' AND {stamp} IS NULL AND automatic_id IS NULL AND {due}
-    ORDER BY created_at LIMIT %s FOR NO KEY UPDATE SKIP LOCKED
+    ORDER BY {first} LIMIT %s FOR NO KEY UPDATE SKIP LOCKED
 )
 RETURNING id
 """
-STAMPS = {
-    NoticeKind.ASKED: ("announced_at", "true"),
-    NoticeKind.REMINDER: ("reminded_at", "expires_at - (expires_at - created_at) / 2 <= (SELECT fermata_now())"),
+HALF_TIME = "(expires_at AT TIME ZONE 'UTC') - (expires_at - created_at) / 2"  # as `approvals_to_remind` has it
+TELLING = {
+    NoticeKind.ASKED: {"stamp": "announced_at", "due": "true", "first": "created_at"},
+    NoticeKind.REMINDER: {
+        "stamp": "reminded_at",
+        "due": f"expires_at IS NOT NULL AND {HALF_TIME} <= (SELECT fermata_now() AT TIME ZONE 'UTC')",
+        "first": HALF_TIME,
+    },
 }
 CLAIM = """
 UPDATE approvals_notice SET claimed_until = fermata_now() + interval '5 minutes', tries = tries + 1
@@ -64,9 +69,8 @@ def notify() -> int:
 
 
 def _write_down(kind: NoticeKind) -> None:
-    stamp, due = STAMPS[kind]
     with transaction.atomic(durable=True), connection.cursor() as cursor:
-        cursor.execute(FIND.format(stamp=stamp, due=due), (BATCH,))
+        cursor.execute(FIND.format(**TELLING[kind]), (BATCH,))
         found = [approval_id for (approval_id,) in cursor.fetchall()]
         now = database_now()
         Notice.objects.bulk_create(

@@ -1,17 +1,31 @@
 """Filling a database with cards: in sets, by the server, without its foreign keys and triggers being asked row by row.
 
 One card is asked for as an agent would; the others are copies of it that differ in what lists sort, filter and search
-by. What no list reads (their checkpoints and grants, the revisions of most that are decided) is left out. Rows of all
-ages lie between each other, so no page of cards lies together on the disk.
+by, and what reviewers were asked for is said in the services' words (tests/approvals/test_scale.py compares). What no
+list reads (their checkpoints and grants, the revisions of most that are decided) is left out. Rows of all ages lie
+between each other, so no page of cards lies together on the disk.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any
 
 from django.db import connection
+
+from approvals.models import Approval
+from approvals.policies import Requirements
+from approvals.policies.requirements import RISKS, TEAM, Seat, group_pool
 
 DECIDED = 5  # for each card that is pending
 TEAMS = 4
 AGENTS = 10  # in each team, and one more that hardly asks
+POOLS = ((group_pool("legal"),), (group_pool("finance"), TEAM), (TEAM,))
+# Runs in trouble, queued runs and claims are as many in every database: what is compared is the number of cards.
+TROUBLED = 200
+QUEUED = 200
+CLAIMED = 50
 TABLES = (
     "runs_run",
     "runs_head",
@@ -28,6 +42,9 @@ TABLES = (
 IDS = """
 CREATE FUNCTION pg_temp.numbered(kind text, n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$
     SELECT (lpad(to_hex(n * {spread}), 8, '0') || substr(md5(kind || n), 9))::uuid
+$$;
+CREATE FUNCTION pg_temp.digest(kind text, n bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT encode(sha256(convert_to(kind || n, 'UTF8')), 'hex')
 $$;
 CREATE TEMP TABLE phrase AS
 SELECT n, string_agg(
@@ -47,15 +64,19 @@ SELECT g.n, g.n %% {every} = 0 AS pending, t.team, a.agents[1 + CASE WHEN r.a < 
                         'stock/move', 'price/set', 'file/delete', 'dns/change', 'sql/run']
                  )[1 + (power(r.d, 2) * 12)::int %% 12] END AS tool,
        CASE WHEN r.e < 0.02 THEN 'high' WHEN r.e < 0.3 THEN 'medium' ELSE 'low' END AS risk,
-       CASE WHEN r.f < 0.1 THEN '{{group:legal}}' WHEN r.f < 0.2 THEN '{{group:finance,team}}'
-            ELSE '{{team}}' END::text[] AS pools,
-       r.g, r.h, r.i
+       CASE WHEN r.f < 0.1 THEN 1 WHEN r.f < 0.2 THEN 2 ELSE 3 END AS pools, r.i < 0.0005 AS named, r.g, r.h, r.i
 FROM generate_series(1, %(cards)s) AS g (n)
 CROSS JOIN LATERAL (SELECT random() a, random() b, random() c, random() d, random() e, random() f, random() g,
                            random() h, random() i, g.n AS of) AS r
 CROSS JOIN LATERAL (SELECT 1 + g.n / {every} %% {teams} AS place) AS p
 JOIN (SELECT row_number() OVER (ORDER BY id) AS place, id AS team FROM runs_team) AS t USING (place)
 JOIN (SELECT team_id, array_agg(id ORDER BY name) AS agents FROM runs_agent GROUP BY 1) AS a ON a.team_id = t.team
+"""
+# What it takes to decide a card: by its risk, its set of pools, and whether somebody is asked by name.
+TERMS = """
+CREATE TEMP TABLE term (risk text, set int, named bool, requirements text, pools text[], wanted text[]);
+INSERT INTO term SELECT * FROM jsonb_to_recordset(%(terms)s) AS t (
+    risk text, set int, named bool, requirements text, pools text[], wanted text[])
 """
 # A run that is parked has one pending card; one that has ended had as many decided ones as `DECIDED`.
 RUNS = """
@@ -92,15 +113,24 @@ SELECT pg_temp.numbered('approval', c.n), c.team, c.agent,
             ELSE 'approved' END,
        c.tool, t.tool_version, '', 1,
        '{{"amount":"' || (c.g * 10000)::int || '.50","order":"A-' || (c.i * 899999)::int + 100000 || '"}}',
-       t.action, t.review, t.snapshot_digest,
-       CASE WHEN c.n %% 3 = 0 THEN 'Refund order A-' ELSE 'Update customer K-' END || c.n
+       pg_temp.digest('action', c.n), pg_temp.digest('review', c.n), t.snapshot_digest,
+       CASE WHEN c.n / {every} %% 3 = 0 THEN 'Refund order A-' ELSE 'Update customer K-' END || c.n
        || CASE WHEN c.n %% 2003 = 0 THEN ' zebra' ELSE '' END,
-       p.words, c.risk, t.allowed, t.args_schema, t.asked, t.requirements, c.pools,
-       CASE WHEN c.i < 0.0005 THEN ARRAY[%(named)s] ELSE '{{}}' END, t.grant_life,
-       CASE WHEN c.pending THEN now() - interval '30 days' * c.g ELSE now() - interval '365 days' * c.g END,
-       CASE WHEN c.i < 0.3 THEN NULL ELSE now() + interval '1 hour' + interval '14 days' * c.h END,
-       CASE WHEN c.pending THEN NULL ELSE now() - interval '365 days' * c.g * c.h END, '{{}}', now(), now()
-FROM card c JOIN phrase p ON p.n = c.n %% 10000, approvals_approval t WHERE t.run_id = %(template)s
+       p.words, c.risk, t.allowed, t.args_schema, t.asked, r.requirements, r.pools, r.wanted, t.grant_life,
+       at.created, at.due, at.settled, '{{}}', at.created + interval '5 s',
+       CASE WHEN at.half <= coalesce(at.settled, now()) THEN at.half END
+FROM card c
+JOIN phrase p ON p.n = c.n %% 10000
+JOIN term r ON r.risk = c.risk AND r.set = c.pools AND r.named = c.named
+JOIN approvals_approval t ON t.run_id = %(template)s
+CROSS JOIN LATERAL (
+    SELECT created, due, settled, due - (due - created) / 2 AS half
+    FROM (SELECT CASE WHEN c.pending THEN now() - interval '30 days' * c.g
+                      ELSE now() - interval '365 days' * c.g END AS created,
+                 CASE WHEN c.i < 0.3 THEN NULL ELSE now() + interval '1 hour' + interval '14 days' * c.h END AS due,
+                 CASE WHEN c.pending THEN NULL ELSE now() - interval '365 days' * c.g * c.h END AS settled
+         ) AS moments
+) AS at
 """
 DECISIONS = """
 INSERT INTO approvals_decision (approval_id, outcome, revision, action, args, message, policies, at, decided_by_id)
@@ -135,7 +165,7 @@ LEAVES = """
 INSERT INTO approvals_auditleaf (event_id, no) SELECT e.id, e.id FROM approvals_auditevent e
 WHERE NOT EXISTS (SELECT FROM approvals_auditleaf l WHERE l.event_id = e.id)
 """
-TROUBLED = """
+IN_TROUBLE = """
 UPDATE runs_head SET status = CASE WHEN number %% 2 = 0 THEN 'failed' ELSE 'blocked' END, reason = '', detail = 'gone',
        build = ''
 FROM (SELECT id, row_number() OVER (ORDER BY id) AS number FROM runs_run
@@ -145,19 +175,20 @@ FAILED = """
 UPDATE runs_run SET error_type = 'Gone', finished_at = now() - interval '10 days' * random()
 WHERE id IN (SELECT run_id FROM runs_head WHERE status = 'failed')
 """
-QUEUED = """
+IN_QUEUE = """
 UPDATE runs_head SET status = 'queued', reason = '', updated_at = now() - interval '1 hour' * random(),
        rung_at = now() + interval '1 day', rings = 30
 WHERE run_id IN (SELECT id FROM runs_run WHERE title LIKE 'Run %%' AND finished_at IS NOT NULL
                  ORDER BY id DESC LIMIT %(queued)s)
 """
-CLAIMED = """
+TAKEN = """
 UPDATE approvals_approval SET claimed_by_id = %(decider)s, claimed_until = now() + interval '1 day'
 WHERE id IN (SELECT id FROM approvals_approval WHERE status = 'pending' AND team_id = 1 ORDER BY id LIMIT %(claimed)s)
 """
 STEPS = (
     IDS,
     CARDS,
+    TERMS,
     RUNS,
     HEADS,
     GATES,
@@ -167,10 +198,10 @@ STEPS = (
     EVENTS,
     BODIES,
     LEAVES,
-    TROUBLED,
+    IN_TROUBLE,
     FAILED,
-    QUEUED,
-    CLAIMED,
+    IN_QUEUE,
+    TAKEN,
 )
 INDEXES = """
 SELECT i.indexrelid::regclass::text, pg_get_indexdef(i.indexrelid)
@@ -185,14 +216,15 @@ def fill(*, pending: int, template: str, named: str, decider: int, tell: Callabl
     A few ask for `named` (a pool of one person); `decider` claims some and decided the others. `tell` hears of
     each step as it begins.
     """
+    asked = Requirements.from_text(Approval.objects.get(run=template).requirements)
     values = {
         "cards": pending * (1 + DECIDED),
         "template": template,
-        "named": named,
+        "terms": json.dumps(list(_terms(asked, named))),
         "decider": decider,
-        "troubled": min(2000, pending // 50),
-        "queued": min(5000, pending // 5),
-        "claimed": min(200, pending // 50),
+        "troubled": min(TROUBLED, pending // 4),
+        "queued": min(QUEUED, pending // 4),
+        "claimed": min(CLAIMED, pending // 16),
     }
     shape = {"spread": 2**32 // (values["cards"] + 1), "every": 1 + DECIDED, "agents": AGENTS, "teams": TEAMS}
     with connection.cursor() as cursor:
@@ -211,3 +243,19 @@ def fill(*, pending: int, template: str, named: str, decider: int, tell: Callabl
         tell("vacuum")
         cursor.execute("VACUUM ANALYZE")
     connection.close()  # and with it the settings above
+
+
+def _terms(asked: Requirements, named: str) -> Iterator[dict[str, Any]]:
+    """What the services would write on each kind of card; `asked` is what they wrote on the one."""
+    (seat,) = asked.seats
+    for risk, (number, pools), is_named in product(RISKS, enumerate(POOLS, 1), (False, True)):
+        wish = (Seat(policy=0, pools=(named,), count=1),) if is_named else ()
+        terms = replace(asked, risk=risk, seats=(*wish, replace(seat, pools=pools)))
+        yield {
+            "risk": risk,
+            "set": number,
+            "named": is_named,
+            "requirements": terms.to_text(),
+            "pools": sorted(terms.pools),
+            "wanted": sorted(terms.wanted),
+        }

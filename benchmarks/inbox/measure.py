@@ -16,29 +16,11 @@ if __name__ == "__main__":
     django.setup()
     logging.disable(logging.ERROR)
 
-    from benchmarks.inbox.filling import fill
-    from benchmarks.inbox.people import People, known, settle_in
+    from benchmarks.inbox.database import prepare
     from benchmarks.inbox.places import places
-    from runs.engine.executor import execute
-    from runs.services.starting import start_run
 
-    def prepare(pending: int) -> People:
-        found = known()
-        if found is not None:
-            return found
-        people = settle_in()
-        run = start_run(agent=people.agents[0], workflow="benchmark-gate", input=False)
-        execute(run.id, worker="benchmark")
-        fill(
-            pending=pending,
-            template=str(run.id),
-            named=f"person:{people.reviewer.pk}",
-            decider=people.other.pk,
-            tell=lambda step: print(step, flush=True),
-        )
-        return people
-
-    everywhere = list(places(prepare(int(sys.argv[1]))))
+    people = prepare(int(sys.argv[1]), workflow="benchmark-gate", tell=lambda step: print(step, flush=True))
+    everywhere = list(places(people))
     for place in everywhere:
         place.seconds()
     print("ready", flush=True)

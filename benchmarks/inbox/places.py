@@ -12,6 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from approvals.models import Approval
+from approvals.services import noticing
 from approvals.services import sweeping as approvals_sweeping
 from benchmarks.inbox.people import People
 from runs.paging import CursorField
@@ -59,7 +60,8 @@ class Place:
         return time.perf_counter() - began
 
 
-def places(people: People) -> Iterator[Place]:
+def places(people: People, *, limit: int = 50) -> Iterator[Place]:
+    """`limit`: how many rows of each list of the API."""
     reviewer, both, auditor = (_signed_in(person) for person in (people.reviewer, people.both, people.auditor))
     for tab, label in TABS.items():
         yield Place(label, "inbox", _page(reviewer, f"/?tab={tab}"))
@@ -73,14 +75,17 @@ def places(people: People) -> Iterator[Place]:
     yield Place("what is new", "inbox", _page(reviewer, f"/inbox/news/?tab=unclaimed&since={since}"))
     yield Place("a pending card", "cards", _cards(reviewer, status="pending", team=1, turn=1))
     yield Place("a decided card", "cards", _cards(reviewer, status="approved", team=1, turn=1))
-    key = issue_key(agent=people.agents[3], scopes=["approvals:read"]).text
+    key = issue_key(agent=people.agents[3], scopes=["approvals:read", "runs:read"]).text
     for who, client, headers in (
         ("an agent's", Client(), {"Authorization": f"Bearer {key}"}),
         ("a person's", reviewer, {}),
+        ("of two teams, a person's", both, {}),
     ):
         for query in ("", "status=pending", "status=rejected", "tool=ledger/close", f"cursor={_far_back()}"):
             name = f"{who} list {query.partition('=')[0] + ' ' + query.partition('=')[2][:12]}".strip()
-            yield Place(name, "lists", _page(client, f"/api/v1/approvals?{query}", headers))
+            yield Place(name, "lists", _page(client, f"/api/v1/approvals?limit={limit}&{query}", headers))
+        yield Place(f"{who} runs", "lists", _page(client, f"/api/v1/runs?limit={limit}", headers))
+    yield Place("the runs", "lists", _page(reviewer, "/runs/"))
     for name, query in {
         "": "",
         ", by person": "person=other",
@@ -97,6 +102,7 @@ def places(people: People) -> Iterator[Place]:
     yield Place("sweep runs", "sweeper", runs_sweeping.sweep)
     yield Place("stranded runs", "sweeper", runs_sweeping.stranded)
     yield Place("sweep approvals", "sweeper", approvals_sweeping.sweep)
+    yield Place("mails", "sweeper", noticing.notify)
 
 
 def _signed_in(person: object) -> Client:

@@ -44,8 +44,8 @@ class RunsView(Endpoint):
     @extend_schema(operation_id="runs_list", parameters=[RunQuery], responses=page_of(RunSerializer))
     def get(self, request: Request) -> Response:
         query = read_query(RunQuery, request)
-        rows = queries.listed(queries.visible_to(self.principal())).filter(**query.filters())
-        return Response(page(request, rows, query, lambda run: RunSerializer(run).data))
+        parts = [queries.listed(runs).filter(**query.filters()) for runs in queries.listable_by(self.principal())]
+        return Response(page(request, parts, query, lambda run: RunSerializer(run).data))
 
     @extend_schema(
         operation_id="runs_start", request=StartRun, responses={201: RunSerializer}, parameters=[IDEMPOTENCY_KEY]

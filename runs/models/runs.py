@@ -15,7 +15,7 @@ from runs.states import ResumeMode, RunKind, RunStatus, SuspendReason
 class Run(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="runs", editable=False, db_index=False)
-    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="runs")
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="runs", db_index=False)
     key = models.ForeignKey(AgentKey, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     kind = models.CharField(max_length=8, choices=RunKind.choices)
     resume_mode = models.CharField(max_length=8, choices=ResumeMode.choices, default=ResumeMode.HOSTED)
@@ -42,6 +42,7 @@ class Run(models.Model):
         ordering = ("-created_at", "-id")
         indexes = (
             models.Index(fields=("team", "-created_at", "-id"), name="runs_run_newest"),
+            models.Index(fields=("agent", "-created_at"), name="runs_run_of_agent"),
             models.Index(fields=("team", "-finished_at"), condition=~Q(error_type=""), name="runs_run_failed"),
             models.Index(fields=("agent", "external_id"), condition=~Q(external_id=""), name="runs_run_external_id"),
         )

@@ -95,6 +95,21 @@ def test_lists_come_in_pages_newest_first(caller: Caller) -> None:
     assert found == started[::-1]
 
 
+@pytest.mark.parametrize("kind", ["runs", "approvals"])
+def test_the_lists_of_several_teams_are_one(caller: Caller, reviewer: User, kind: str) -> None:
+    elsewhere = Agent.objects.create(team=Team.objects.create(name="Other"), name="agent")
+    Membership.objects.create(user=reviewer, team=elsewhere.team, roles=["reviewer"])
+    callers = (caller, as_agent(elsewhere), caller, caller, as_agent(elsewhere))
+    made = [each.post("/suspensions", suspension()).json() for each in callers]
+    ids = [parked["run"]["id"] if kind == "runs" else parked["approvals"][0]["id"] for parked in made]
+    person, found, path = as_person(reviewer), [], f"/{kind}?limit=2"
+    while path:
+        page = person.get(path).json()
+        found += [row["id"] for row in page["results"]]
+        path = page["next"]
+    assert found == ids[::-1]
+
+
 def test_lists_can_be_filtered(caller: Caller) -> None:
     run = parked(caller)
     caller.post("/runs", START)

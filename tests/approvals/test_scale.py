@@ -1,0 +1,134 @@
+"""What the inbox, the lists, the audit page and the sweeper read does not grow with the number of cards.
+
+The database and the requests are the benchmark's (`make bench INBOX=1`), in small. Counted are pages of tables and
+indexes, which no other load changes, and not time.
+"""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.forms import model_to_dict
+
+from approvals import canonical
+from approvals.gates import require_approval
+from approvals.models import Approval
+from approvals.policies import Requirements
+from approvals.queries.standing import standing_of
+from approvals.queries.tabs import Tab, in_tab
+from benchmarks.inbox.database import prepare
+from benchmarks.inbox.places import Place, places
+from runs.authoring import RunContext
+from tests.approvals.scenes import ask, open_on, parked_run
+from tests.engine.deploys import deployment
+from tests.engine.flows import pay
+
+__all__ = ["deployment"]
+
+FEW, MANY = 400, 4000
+TIMES, MORE = 2, 60  # so many times as many pages may be read, and so many more: a tree is a level higher
+
+# So low that a page of each list is full, and a bounded look reaches its end, also with few cards.
+BOUNDS = {
+    "approvals.audit.pages.FEW": 5,
+    "approvals.audit.pages.LOOKED_AT": 100,
+    "approvals.presentation.card.PAST_SHOWN": 2,
+    "approvals.presentation.inbox.PAGE": 5,
+    "approvals.queries.queue.COUNTED": 10,
+    "approvals.queries.queue.LOOKED_AT": 20,
+    "approvals.queries.trouble.MOST": 10,
+    "runs.services.sweeping.LOOKED_AT": 100,
+    "runs.views.PAGE": 5,
+}
+READ = """
+SELECT sum(heap_blks_read + heap_blks_hit + coalesce(idx_blks_read + idx_blks_hit, 0)
+           + coalesce(toast_blks_read + toast_blks_hit + tidx_blks_read + tidx_blks_hit, 0))
+FROM pg_statio_user_tables
+"""
+# Which call it is and when it was asked; when people were told, which the services write later.
+ITS_OWN = {"turn", "action", "review", "snapshot_digest", "created_at", "expires_at", "announced_at", "reminded_at"}
+
+
+def asking(self, run: RunContext) -> object:
+    require_approval(run, "pay", tool=pay, args={"amount": "9.50"}, title="Pay", expires_in=timedelta(hours=1))
+    return run.complete()
+
+
+@pytest.fixture
+def filled(transactional_db, deployment):
+    """Fill the database with so many pending cards; gives its people."""
+    workflow = deployment.workflow(start=asking)
+    return lambda pending: prepare(pending, workflow=workflow, tell=lambda step: None)
+
+
+def pages_read():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_force_next_flush()")
+        cursor.execute(READ)
+        return int(cursor.fetchone()[0])
+
+
+def is_measured(place: Place) -> bool:
+    """Every page of the inbox counts the cards of all tabs but *History*, so two tabs search and filter for all."""
+    return place.group not in ("filters", "search") or place.name.startswith(("History", "Waiting on others"))
+
+
+def reading(people):
+    """How many pages each place reads."""
+    found = {}
+    for place in filter(is_measured, places(people, limit=5)):
+        if not found:
+            place.ask()  # what a process reads once
+        before = pages_read()
+        place.ask()
+        found[f"{place.group}: {place.name}"] = pages_read() - before
+    return found
+
+
+def test_nothing_reads_more_because_there_are_more_cards(filled, django_db_setup, monkeypatch):
+    for name, bound in BOUNDS.items():
+        monkeypatch.setattr(name, bound)
+    few = reading(filled(FEW))
+    django_db_setup.clean()
+    people = filled(MANY)
+    many = reading(people)
+
+    grew = {name: (pages, many[name]) for name, pages in few.items() if many[name] > TIMES * pages + MORE}
+    assert grew == {}
+    assert sorted_cards(people) == []
+
+
+def sorted_cards(people):
+    """The plans of those parts of a queue, but for what people have taken up, that no index has in order."""
+    _, *parts = in_tab(standing_of(people.reviewer), Tab.OTHERS)
+    assert len(parts) == 1  # of the pools that ask for somebody else
+    plans = [part.order_by(*Approval._meta.ordering)[:5].explain() for part in parts]
+    return [plan for plan in plans if "Sort" in plan]
+
+
+def test_a_card_of_the_benchmark_is_what_the_services_write(filled):
+    agent = filled(48).agents[0]
+    cards = Approval.objects.filter(agent__team=agent.team, status="pending", title__startswith="Update")
+    for card in cards:
+        needs = Requirements.from_text(card.requirements)
+        assert needs.to_text() == card.requirements
+        assert (sorted(needs.pools), sorted(needs.wanted), needs.risk) == (card.pools, card.wanted, card.risk)
+    card = cards.filter(pools=["team"], risk="low", wanted=[], claimed_by=None).first()
+
+    (asked,) = open_on(
+        parked_run(card.agent, [card.key]),
+        ask(
+            card.key,
+            tool=card.tool,
+            args=canonical.parse(card.args),
+            title=card.title,
+            description=card.description,
+            tool_version=card.tool_version,
+            expires_in=timedelta(hours=1),
+        ),
+    )
+
+    theirs, ours = model_to_dict(asked), model_to_dict(card)
+    assert theirs.keys() == ours.keys()
+    assert {name for name in ours if ours[name] != theirs[name]} <= ITS_OWN
+    assert len(card.action) == len(card.review) == len(asked.action)
