@@ -5,10 +5,13 @@ autocommit and carries no session state but prepared statements, so that a trans
 that cannot keep those either wants `FERMATA_PREPARED_STATEMENTS=0`.
 """
 
+from __future__ import annotations
+
 import os
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -20,6 +23,7 @@ from django.db import connections
 from psycopg.abc import Params
 
 from runs.engine import failpoints
+from runs.engine.sending import SendingConnection
 
 LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 CONNECT_SECONDS = 5
@@ -33,13 +37,31 @@ class UnsafeDatabase(RuntimeError):
     """The server is set up so that the engine's promises would not hold."""
 
 
+class Sent:
+    """A statement under way."""
+
+    def __init__(self, connection: EngineConnection, cursor: psycopg.Cursor[Any]) -> None:
+        self._connection = connection
+        self._cursor = cursor
+        self.error: psycopg.Error | None = None
+
+    def row(self) -> Any:
+        """Wait for its end: its row, or None. Raises psycopg's errors; those in `LOST` mean: it may have committed."""
+        self._connection.wait()
+        if self.error is not None:
+            raise self.error
+        return self._cursor.fetchone()
+
+
 class EngineConnection:
     """A psycopg connection that is opened on demand and replaced when it was lost."""
 
     def __init__(self) -> None:
-        self._connection: psycopg.Connection[Any] | None = None
+        self._connection: SendingConnection | None = None
         self._pid = 0
         self._lose_next_answer = False
+        self._sent: Sent | None = None
+        self._times_sent: Counter[LiteralString | bytes] = Counter()
 
     def execute(self, query: LiteralString | bytes, params: Params | None = None) -> psycopg.Cursor[Any]:
         """Run one autocommit statement. Raises psycopg's errors; those in `LOST` mean: it may have committed."""
@@ -50,6 +72,34 @@ class EngineConnection:
         except LOST:
             self.close()
             raise
+
+    def send(self, query: LiteralString | bytes, params: Params | None = None) -> Sent:
+        """Send one autocommit statement. Whatever uses the connection next waits for its end first.
+
+        Raises psycopg's errors, as `execute` does.
+        """
+        try:
+            self._sent = sent = Sent(self, self._open().send(query, params))
+        except LOST:
+            self.close()
+            raise
+        self._times_sent[query] += 1
+        if settings.FERMATA_PREPARED_STATEMENTS and self._times_sent[query] <= PREPARE_AFTER + 1:
+            self.wait()  # the time that it gets prepared, it goes out only after that
+        return sent
+
+    def wait(self) -> None:
+        """Wait for the end of what was sent. What went wrong is kept for whoever asks for its row."""
+        sent, self._sent = self._sent, None
+        if sent is None or self._connection is None:
+            return
+        try:
+            self._connection.finish()
+            self._maybe_lose_answer()
+        except psycopg.Error as error:
+            sent.error = error
+            if isinstance(error, LOST):
+                self.close()
 
     @contextmanager
     def reading(self) -> Iterator[psycopg.Cursor[Any]]:
@@ -106,11 +156,13 @@ class EngineConnection:
         except LOST:
             self.close()
 
-    def _open(self) -> psycopg.Connection[Any]:
+    def _open(self) -> SendingConnection:
         if self._pid != os.getpid():  # a fork must not share its parent's socket
-            self._connection, self._pid = None, os.getpid()
+            self._connection, self._sent, self._pid = None, None, os.getpid()
+        self.wait()
         if self._connection is None or self._connection.closed:
             self._connection = connect()
+            self._times_sent.clear()
         return self._connection
 
 
@@ -131,9 +183,9 @@ def connection_parameters() -> dict[str, Any]:
     }
 
 
-def connect() -> psycopg.Connection[Any]:
+def connect() -> SendingConnection:
     """A new autocommit connection to Django's database. Raises UnsafeDatabase or psycopg.OperationalError."""
-    connection = psycopg.connect(**connection_parameters())
+    connection = SendingConnection.connect(**connection_parameters())
     row = connection.execute(
         "SELECT current_setting('default_transaction_isolation'), current_setting('synchronous_commit')"
     ).fetchone()

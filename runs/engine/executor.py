@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, LiteralString
@@ -220,12 +219,12 @@ def _context(
     return context
 
 
-def _prepare(run: Slice, context: RunContext, epoch: int, phase: str, turn: int, reason: Reason) -> Prepared:
+def _prepare(run: Slice, context: RunContext, phase: str, turn: int, reason: Reason) -> Prepared:
     return prepare(
         run_id=run.own.run_id,
         head=run.head,
         seq=run.head.seq + 1,
-        epoch=epoch,
+        epoch=run.own.epoch,
         workflow=run.flow.name,
         schema=run.flow.schema,
         phase=phase,
@@ -242,23 +241,18 @@ def _prepare(run: Slice, context: RunContext, epoch: int, phase: str, turn: int,
 def _go_on(run: Slice, context: RunContext, phase: str) -> None:
     """Save the boundary before `phase`: now or, by the workflow's policy, once something depends on it."""
     turn, left = run.turn + 1, run.phase
+    prepared = _prepare(run, context, phase, turn, Reason.PHASE)  # now: the next phase will change the state
 
-    def prepared_for(epoch: int) -> Prepared:
-        return _prepare(run, context, epoch, phase, turn, Reason.PHASE)
-
-    def save(prepare: Callable[[int], Prepared], left_phase: str | None) -> None:
-        prepared = run.own.save_checkpoint(
-            prepare, turn=turn, phase=phase, schema=run.flow.schema, left_phase=left_phase
-        )
+    def save(left_phase: str | None) -> None:
+        run.own.save_checkpoint(prepared, turn=turn, phase=phase, schema=run.flow.schema, left_phase=left_phase)
         context.history.mark_saved(prepared.head.history_length)
         run.head, run.entry_digest = prepared.head, prepared.digest
         run.skipped, run.saved_at = 0, time.monotonic()
 
     if run.flow.checkpoint.is_due(phases=run.skipped + 1, seconds=time.monotonic() - run.saved_at):
-        save(prepared_for, left)
+        save(left)
     else:
-        now = prepared_for(run.own.epoch)  # the next phase will change the state
-        run.own.defer(lambda: save(lambda epoch: now, None))
+        run.own.defer(lambda: save(None))
         run.skipped += 1
     run.turn, run.phase = turn, phase
 
@@ -266,7 +260,7 @@ def _go_on(run: Slice, context: RunContext, phase: str) -> None:
 def _draft(run: Slice, context: RunContext) -> Draft:
     """What differs from the phase's entry. Preparing a checkpoint that is never written finds it, and checks that the
     state could be saved."""
-    prepared = _prepare(run, context, run.own.epoch, run.phase, run.turn, Reason.GATE)
+    prepared = _prepare(run, context, run.phase, run.turn, Reason.GATE)
     parts = prepared.head.manifest
     new = prepared.head.seq
     return draft_of(
@@ -301,10 +295,11 @@ def _complete(run: Slice, context: RunContext, outcome: object) -> None:
     completed = context.completed
     if completed is None or outcome is not completed:
         raise AuthorError("return the value of this phase's own run.complete(...)")
+    run.own.anchor()  # a boundary saved now has part of the history that would be the last checkpoint's
     finish(
         run.own,
         Ending.completed(completed.body),
-        checkpoint=lambda epoch: _prepare(run, context, epoch, run.phase, run.turn, Reason.END),
+        checkpoint=_prepare(run, context, run.phase, run.turn, Reason.END),
         turn=run.turn,
         phase=run.phase,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from checkpoints.store import Prepared
@@ -49,20 +48,19 @@ def finish(
     own: Ownership,
     ending: Ending,
     *,
-    checkpoint: Callable[[int], Prepared] | None = None,
+    checkpoint: Prepared | None = None,
     turn: int = 0,
     phase: str = "",
 ) -> None:
-    """End the run. `checkpoint` makes the last snapshot for an epoch. Raises LostRun."""
+    """End the run, with its last snapshot. Raises LostRun."""
 
     own.anchor()
 
     def write() -> None:
         failpoint("finish.before")
-        prepared = checkpoint(own.epoch) if checkpoint else None
-        seq = prepared.head.seq if prepared else own.head_seq
+        seq = checkpoint.head.seq if checkpoint else own.head_seq
         head = (ending.status.value, seq, own.build, own.run_id, own.epoch, own.head_seq)
-        waiting = own.checkpoint_ctes(prepared, turn=turn, phase=phase) if prepared else own.riders.deliveries()
+        waiting = own.checkpoint_ctes(checkpoint, turn=turn, phase=phase) if checkpoint else own.riders.deliveries()
         result = None if ending.result is None else seal(ending.result, result_place(own.run_id))
         run = (result, ending.error_type, ending.error, ending.traceback)
         with own.connection.transaction() as cursor:

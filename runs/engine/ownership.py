@@ -22,7 +22,7 @@ from django.conf import settings
 from checkpoints.store import Prepared
 from runs.bodies import outcome_place, seal
 from runs.engine.composing import COUNT, Ctes, Params, composed
-from runs.engine.connection import LOST, EngineConnection, reconnect
+from runs.engine.connection import LOST, EngineConnection, Sent, reconnect
 from runs.engine.failpoints import failpoint
 from runs.engine.riders import Riders
 from runs.engine.signals import LostRun
@@ -68,6 +68,7 @@ class Ownership:
         self.call_ends: float | None = None  # CLOCK_BOOTTIME after which the heartbeat lets go of a stuck call
         self.riders = Riders()
         self._deferred: Callable[[], None] | None = None
+        self._arrival: Callable[[], bool] | None = None  # whether the checkpoint under way was written
 
     @property
     def lease(self) -> timedelta:
@@ -84,13 +85,22 @@ class Ownership:
         self.riders.clear()
 
     def anchor(self) -> None:
-        """Save the boundary at which the current turn began, if that was deferred.
+        """Wait until the boundary at which the current turn began is saved; have it saved, if that was deferred.
 
         Nothing may be recorded in a turn that no checkpoint leads to: it would be orphaned by a crash.
         """
         save, self._deferred = self._deferred, None
         if save is not None:
             save()
+        self._arrive()
+
+    def _arrive(self) -> None:
+        """Wait for the checkpoint that is under way. Raises LostRun; whatever else it raises, it raises again."""
+        if self._arrival is None:
+            return
+        if not self.durably(self._arrival):
+            raise self.lose()
+        self._arrival = None
 
     # --- what a phase writes ---------------------------------------------------------------------------------
 
@@ -173,39 +183,43 @@ class Ownership:
         raise self.lose()
 
     def save_checkpoint(
-        self, prepare: Callable[[int], Prepared], *, turn: int, phase: str, schema: int, left_phase: str | None
-    ) -> Prepared:
-        """One autocommit statement: the fence, the head, the snapshot, its history, the waiting reads.
+        self, prepared: Prepared, *, turn: int, phase: str, schema: int, left_phase: str | None
+    ) -> None:
+        """Send one autocommit statement: the fence, the head, the snapshot, its history, the waiting reads.
 
-        `prepare` makes the checkpoint for an epoch. `turn` and `phase` come next; the reads belong to the turn before,
-        in `left_phase`. Without one they are newer than this checkpoint, and wait on.
+        Nothing waits for its end until something depends on it: see `anchor`. `turn` and `phase` come next; the reads
+        belong to the turn before, in `left_phase`. Without one they are newer than this checkpoint, and wait on.
         """
         if self._deferred is not None:  # passed over now, so that no checkpoint leads to the turn that read these
             self._deferred = None
             self.riders.clear()
+        self._arrive()
         before = self.head_seq
-        prepared: Prepared | None = None
+        ctes = self.checkpoint_ctes(prepared, turn=turn - 1, phase=left_phase)
 
-        def write() -> Prepared | None:
-            nonlocal prepared
-            if prepared is not None and self.head_seq == before + 1:
-                return prepared  # it had committed before the connection was lost
-            prepared = prepare(self.epoch)
+        def send() -> Sent:
             failpoint("checkpoint.before")
             fence = (before + 1, turn, phase, schema, self.build, self.lease, self.run_id, self.epoch, before)
-            ctes = self.checkpoint_ctes(prepared, turn=turn - 1, phase=left_phase)
-            row = self.connection.execute(*composed(SAVE_CHECKPOINT, fence, ctes)).fetchone()
-            failpoint("checkpoint.after")
-            return prepared if row and row[0] else None
+            return self.connection.send(*composed(SAVE_CHECKPOINT, fence, ctes))
 
-        written = self.durably(write)
-        if written is None:
-            raise self.lose()
-        self.head_seq = before + 1
+        sent: Sent | None = self.durably(send)
+
+        def arrive() -> bool:
+            nonlocal sent
+            if self.head_seq == before + 1:
+                return True  # it had committed before the connection was lost
+            waiting, sent = sent, None
+            row = (waiting or send()).row()
+            failpoint("checkpoint.after")
+            if not (row and row[0]):
+                return False
+            self.head_seq = before + 1
+            return True
+
+        self._arrival = arrive
         self.failures = 0
         if left_phase is not None:
             self.riders.clear()
-        return written
 
     def leave(
         self, *, status: str, reason: str = "", detail: str = "", wake_at: datetime | None = None, failures: int = 0

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from urllib.request import urlopen
@@ -20,6 +21,7 @@ from approvals.services.doubt import resolve_in_doubt
 from approvals.services.voting import vote
 from checkpoints.models import Checkpoint
 from runs.models import Run, RunHead, Step
+from runs.services.sweeping import sweep
 from tests.support.processes import ROOT, environment
 
 LEASE_SECONDS = 1
@@ -46,12 +48,13 @@ class Receiver:
 class Forks:
     """Workers that are forked on request; see `tests.crash.forks`."""
 
-    def __init__(self, receiver: Receiver, log: Path, *, slice_seconds: int = 0) -> None:
+    def __init__(self, receiver: Receiver, log: Path, *, slice_seconds: int = 0, **extra: str) -> None:
         env = environment(
             FERMATA_FAILPOINTS="1",
             FERMATA_LEASE_SECONDS=str(LEASE_SECONDS),
             FERMATA_SLICE_SECONDS=str(slice_seconds),
             RECEIVER=receiver.url,
+            **extra,
         )
         with log.open("ab") as errors:
             self._popen = subprocess.Popen(
@@ -112,6 +115,19 @@ def answer_as_a_person_would(run: Run, reviewer: User, receiver: Receiver) -> No
                 message="",
                 hold=timedelta(0),
             )
+
+
+def go_on_to_the_end(
+    run: Run, *, forks: Forks, reviewer: User, receiver: Receiver, move_clock: Callable[[timedelta], None]
+) -> None:
+    """Let leases and deadlines run out, and workers and a person do what is left to do."""
+    for _ in range(12):
+        if RunHead.objects.get(run=run).status in ("completed", "failed"):
+            break
+        move_clock(timedelta(seconds=15))
+        sweep()
+        answer_as_a_person_would(run, reviewer, receiver)
+        assert forks.wait(forks.fork(run.id)) == "done"
 
 
 def check(run: Run, kind: str, receiver: Receiver) -> None:

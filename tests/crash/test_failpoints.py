@@ -23,11 +23,10 @@ from django.contrib.auth.models import User
 
 from runs.engine.effects import boot_time
 from runs.engine.failpoints import NAMES
-from runs.models import Agent, RunHead
+from runs.models import Agent
 from runs.services.starting import start_run
-from runs.services.sweeping import sweep
 from tests.crash import flows
-from tests.crash.harness import LEASE_SECONDS, Forks, Receiver, answer_as_a_person_would, check
+from tests.crash.harness import LEASE_SECONDS, Forks, Receiver, answer_as_a_person_would, check, go_on_to_the_end
 from tests.support.struck import PROPERTY
 from tests.support.waiting import until
 
@@ -68,13 +67,7 @@ def test_interrupted_anywhere_nothing_is_lost_and_nothing_is_done_twice(
     assert forks.wait(doomed) == ACTIONS[action]
     struck_at = boot_time()
     record_property(PROPERTY, (name, kind, action))
-    for _ in range(12):
-        if RunHead.objects.get(run=run).status in ("completed", "failed"):
-            break
-        move_clock(timedelta(seconds=15))  # the lease, and the call's deadline, are over
-        sweep()
-        answer_as_a_person_would(run, reviewer, receiver)
-        assert forks.wait(forks.fork(run.id)) == "done"
+    go_on_to_the_end(run, forks=forks, reviewer=reviewer, receiver=receiver, move_clock=move_clock)
     if action == "stop":
         # The database's clock was moved; the worker's own clock has to see that more than a lease went by, too.
         until(lambda: boot_time() - struck_at > LEASE_SECONDS, what="the lease is over by every clock")

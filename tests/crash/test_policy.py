@@ -13,10 +13,9 @@ from django.contrib.auth.models import User
 from checkpoints.models import Checkpoint
 from runs.bodies import opened, result_place
 from runs.engine.failpoints import NAMES
-from runs.models import Agent, Gate, Run, RunHead, Step
+from runs.models import Agent, Gate, Run, Step
 from runs.services.starting import start_run
-from runs.services.sweeping import sweep
-from tests.crash.harness import Forks, Receiver, answer_as_a_person_would, check
+from tests.crash.harness import Forks, Receiver, answer_as_a_person_would, check, go_on_to_the_end
 from tests.crash.test_failpoints import ACTIONS, AFTER_THE_DECISION, BEFORE_THE_GATE
 
 INTERRUPTED = (("keyed", "kill"), ("once", "kill"), ("once", "cut"), ("once", "lose"))
@@ -55,13 +54,7 @@ def test_nothing_is_done_twice_although_boundaries_are_skipped(
         assert forks.wait(forks.fork(run.id)) == "done"
         answer_as_a_person_would(run, reviewer, receiver)
     assert forks.wait(forks.fork(run.id, f"{name}:{action}")) == ACTIONS[action]
-    for _ in range(12):
-        if RunHead.objects.get(run=run).status in ("completed", "failed"):
-            break
-        move_clock(timedelta(seconds=15))
-        sweep()
-        answer_as_a_person_would(run, reviewer, receiver)
-        assert forks.wait(forks.fork(run.id)) == "done"
+    go_on_to_the_end(run, forks=forks, reviewer=reviewer, receiver=receiver, move_clock=move_clock)
     check(run, kind, receiver)
     check_turns(run)
 

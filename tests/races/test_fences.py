@@ -69,25 +69,22 @@ def checkpoint(own: Ownership) -> Any:
     with own.connection.transaction() as cursor:
         _, head = load(cursor, run_id=own.run_id)
 
-    def make(epoch: int) -> Any:
-        return prepare(
-            run_id=own.run_id,
-            head=head,
-            seq=1,
-            epoch=epoch,
-            workflow="test/steps",
-            schema=1,
-            phase="act",
-            turn=1,
-            reason="phase",
-            state={"stale": True},
-            new_history=(),
-            position=None,
-            pending=[],
-            limit=10**6,
-        )
-
-    return make
+    return prepare(
+        run_id=own.run_id,
+        head=head,
+        seq=1,
+        epoch=own.epoch,
+        workflow="test/steps",
+        schema=1,
+        phase="act",
+        turn=1,
+        reason="phase",
+        state={"stale": True},
+        new_history=(),
+        position=None,
+        pending=[],
+        limit=10**6,
+    )
 
 
 def gates(own: Ownership) -> Gates:
@@ -98,12 +95,14 @@ def gates(own: Ownership) -> Gates:
 
 def deferred(own: Ownership) -> Ownership:
     """A worker that skipped a boundary."""
-    make = checkpoint(own)
+    prepared = checkpoint(own)
+    own.defer(lambda: own.save_checkpoint(prepared, turn=1, phase="act", schema=1, left_phase=None))
+    return own
 
-    def save() -> None:
-        own.save_checkpoint(make, turn=1, phase="act", schema=1, left_phase=None)
 
-    own.defer(save)
+def saved(own: Ownership) -> Ownership:
+    """A worker that has sent a checkpoint."""
+    own.save_checkpoint(checkpoint(own), turn=1, phase="act", schema=1, left_phase="start")
     return own
 
 
@@ -112,7 +111,7 @@ STATEMENTS: dict[str, Callable[[Ownership], Any]] = {
     "intent with a grant": lambda own: own.record_intent(intent("new"), spend=lambda cursor: None),
     "intent again": lambda own: own.record_intent(intent("begun")),
     "reads": lambda own: own.record_reads(turn=0, phase="start"),
-    "checkpoint": lambda own: own.save_checkpoint(checkpoint(own), turn=1, phase="act", schema=1, left_phase="start"),
+    "checkpoint": lambda own: saved(own).anchor(),
     "deferred checkpoint": lambda own: deferred(own).anchor(),
     "leave after a deferred checkpoint": lambda own: deferred(own).leave(status="queued"),
     "leave": lambda own: own.leave(status="queued"),
@@ -145,7 +144,7 @@ def take_away(own: Ownership) -> None:
 
 
 def cancel(own: Ownership) -> None:
-    cancel_run(run_id=own.run_id, actor="person:1")
+    cancel_run(run_id=own.run_id, actor="system")
 
 
 def everything() -> dict[str, list[str]]:

@@ -99,7 +99,7 @@ def test_a_cancellation_against_a_decision_against_a_resume(driver: Driver) -> N
         at_once(
             partial(driver.decide, approval),
             partial(execute, run.id, worker="a"),
-            partial(cancel_run, run_id=run.id, actor="person:1"),
+            partial(cancel_run, run_id=run.id, actor="system"),
         )
         head = driver.go_on(run)
         assert head.status in ("cancelled", "completed")
@@ -112,7 +112,7 @@ def test_a_cancellation_against_a_decision_against_a_resume(driver: Driver) -> N
 def test_a_run_that_is_cancelled_while_it_works_writes_nothing_more(driver: Driver) -> None:
     for _ in range(ROUNDS // 2):
         run = driver.start("test/steps")
-        at_once(partial(execute, run.id, worker="a"), partial(cancel_run, run_id=run.id, actor="person:1"))
+        at_once(partial(execute, run.id, worker="a"), partial(cancel_run, run_id=run.id, actor="system"))
         run.refresh_from_db()
         head = RunHead.objects.get(run=run)
         assert (head.status == "completed") == (run.result is not None)
