@@ -14,6 +14,7 @@ from approvals.errors import InvalidAsk, TooManyPending
 from approvals.models import AutomaticRule
 from approvals.policies import Asked, Requirements, automatic
 from approvals.secrecy import credentials_in
+from approvals.services.premises import newest_rules
 from approvals.states import Risk, Verdict
 from runs.engine.tools import NAME
 
@@ -66,11 +67,19 @@ class PreparedAsk:
     requirements: Requirements
     automatic: int | None
 
+    @property
+    def wants_second_approver(self) -> bool:
+        """Whether it asks for at least what a rejection of the same would make it ask."""
+        return policies.second_approver(self.requirements) == self.requirements
+
 
 @dataclass(frozen=True)
 class PreparedAsks:
+    """`rules`: by which state of the team's policies, as `approvals.services.premises` tells them apart."""
+
     run: RunFacts
     asks: tuple[PreparedAsk, ...]
+    rules: int
 
     def only(self, key: str) -> Self:
         """The same with the ask of that key alone."""
@@ -89,10 +98,12 @@ def prepare(asks: Sequence[Ask], *, run: RunFacts) -> PreparedAsks:
         raise InvalidAsk(errors)
     if queries.count_open(agent_id=run.agent_id) + len(asks) > settings.FERMATA_PENDING_CAP:
         raise TooManyPending(agent=run.agent, cap=settings.FERMATA_PENDING_CAP)
-    rules = policies.rules_of(run.team_id)
+    newest, rules = newest_rules(run.team_id), policies.rules_of(run.team_id)
     live = list(automatic.live_rules(run.team_id))
     return PreparedAsks(
-        run=run, asks=tuple(_prepared(ask, f"/{index}", rules, live, run) for index, ask in enumerate(asks))
+        run=run,
+        asks=tuple(_prepared(ask, f"/{index}", rules, live, run) for index, ask in enumerate(asks)),
+        rules=newest,
     )
 
 

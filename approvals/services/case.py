@@ -13,6 +13,7 @@ from approvals.audit import EventType
 from approvals.models import Approval, Vote
 from approvals.policies import Electorate, Requirements
 from approvals.services.conclusion import conclude
+from approvals.services.premises import rejection_comes
 from approvals.states import CLOSED, GRANTING, OPEN, ApprovalKind, ApprovalStatus
 from runs.clock import database_now
 from runs.hooks import Cursor
@@ -88,6 +89,8 @@ class Case:
 
     def settle(self, outcome: ApprovalStatus, *, actor: str, message: str = "", by: User | None = None) -> None:
         """Reach `outcome`, by the person `by` if it is a person's: decision, grant, event, and the gate's answer."""
+        if outcome == ApprovalStatus.REJECTED and by is not None:
+            rejection_comes(self.cursor, self.approval.agent_id)
         settled = conclude(
             self.cursor,
             approval_id=self.approval.pk,

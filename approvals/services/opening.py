@@ -1,6 +1,7 @@
 """Asking: opening approvals inside the transaction that parks the run. Plain SQL on whatever cursor that has.
 
-`asking.prepare` reads policies and checks schemas before that transaction; here everything only inserts.
+`asking.prepare` reads policies and checks schemas before that transaction; here everything only inserts, after a look
+at whether they are still what they were.
 """
 
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from approvals.services.asking import Ask, PreparedAsk, PreparedAsks, RunFacts, 
 from approvals.services.case import gate_answer
 from approvals.services.conclusion import conclude
 from approvals.services.freshness import SYSTEM, denial
+from approvals.services.premises import check_still_so
 from approvals.states import ApprovalStatus
 from runs.hooks import Cursor
 from runs.services.answering import answer_gate
@@ -63,10 +65,19 @@ def open_approvals(
 
     An open approval of the same key is given back if it asks the same, and superseded if it does not; a grant that an
     earlier one left unspent is void. Plain SQL: `cursor` is psycopg's or Django's.
+
+    Raises `PrepareAgain` where the policies have changed since `prepare`, or the same was rejected.
     """
+    run = prepared.run
+    check_still_so(
+        cursor,
+        team_id=run.team_id,
+        agent_id=run.agent_id,
+        rules=prepared.rules,
+        not_rejected=[(each.ask.tool, each.ask.args) for each in prepared.asks if not each.wants_second_approver],
+    )
     return [
-        _open(cursor, item, prepared.run, turn=turn, snapshot=snapshot_digest, generation=generation)
-        for item in prepared.asks
+        _open(cursor, item, run, turn=turn, snapshot=snapshot_digest, generation=generation) for item in prepared.asks
     ]
 
 

@@ -12,7 +12,7 @@ from approvals.secrecy import credentials_in
 from approvals.services.asking import MAX_TITLE, Ask, PreparedAsks, RunFacts, prepare
 from approvals.services.opening import open_approvals
 from approvals.states import Risk
-from runs.engine.gates import Opened, Question
+from runs.engine.gates import Opened, PrepareAgain, Question
 from runs.engine.tools import Tool, find_tool
 from runs.errors import NothingToContinue
 from runs.hooks import Cursor
@@ -55,20 +55,25 @@ def suspend(
         asks = [replace(ask, target=by.agent.target) for ask in asks]
     run_id = uuid4() if if_match is None else continues or _newest_called(by, external_id)
     facts = RunFacts(run_id=run_id, team_id=by.agent.team_id, agent_id=by.agent.pk, agent=by.agent.name)
-    prepared = prepare(asks, run=facts)
-    opener = _Opener(prepared, run_id)
-    run = park_external(
-        agent=by.agent,
-        key=by.key,
-        external_id=external_id,
-        title=title,
-        snapshot=snapshot,
-        resume=resume,
-        questions=[Question(item.ask.key, question_digest(item.ask)) for item in prepared.asks],
-        opener=opener,
-        run_id=run_id,
-        if_match=if_match,
-    )
+    while True:
+        prepared = prepare(asks, run=facts)
+        opener = _Opener(prepared, run_id)
+        try:
+            run = park_external(
+                agent=by.agent,
+                key=by.key,
+                external_id=external_id,
+                title=title,
+                snapshot=snapshot,
+                resume=resume,
+                questions=[Question(item.ask.key, question_digest(item.ask)) for item in prepared.asks],
+                opener=opener,
+                run_id=run_id,
+                if_match=if_match,
+            )
+        except PrepareAgain:
+            continue
+        break
     approvals = {approval.pk: approval for approval in Approval.objects.filter(pk__in=opener.opened)}
     return Suspension(run=run, approvals=tuple(approvals[opened] for opened in opener.opened))
 

@@ -63,6 +63,10 @@ class Opened:
     generation: int
 
 
+class PrepareAgain(Exception):
+    """What an opener was prepared by has changed since."""
+
+
 class Opener(Protocol):
     """How the floor above opens its part of a gate."""
 
@@ -70,7 +74,10 @@ class Opener(Protocol):
         """Everything that can be done before the transaction begins."""
 
     def open(self, cursor: Cursor, opened: Sequence[Opened], snapshot_digest: bytes) -> None:
-        """Only inserts. `snapshot_digest` stands for what the reviewer is shown of the run."""
+        """Only inserts. `snapshot_digest` stands for what the reviewer is shown of the run.
+
+        Raises `PrepareAgain`: then roll back, prepare, and try again.
+        """
 
 
 @dataclass(frozen=True)
@@ -202,8 +209,6 @@ class Gates:
         """Open what is to be opened and park; returns only if by then every question has its answer."""
         self.own.anchor()
         draft = self._draft()
-        if opener is not None:
-            opener.prepare([question.key for question in (*new, *changed)])
 
         def write() -> bool:
             failpoint("gate.before")
@@ -229,7 +234,15 @@ class Gates:
             failpoint("gate.after")
             return parked
 
-        if self.own.durably(write):
+        while True:
+            if opener is not None:
+                opener.prepare([question.key for question in (*new, *changed)])
+            try:
+                parked = self.own.durably(write)
+            except PrepareAgain:
+                continue
+            break
+        if parked:
             raise Parked
         self.own.riders.clear()
         self._refresh()

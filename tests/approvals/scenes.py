@@ -20,6 +20,7 @@ from approvals.states import ApprovalKind
 from checkpoints import codec
 from runs import bodies
 from runs.clock import database_now
+from runs.engine.gates import PrepareAgain
 from runs.models import Agent, Gate, Run, RunHead, Step
 from runs.services.locking import lock_run
 from runs.states import GateKind, ResumeMode, RunKind, RunStatus, StepState, SuspendReason
@@ -68,11 +69,15 @@ def parked_run(agent: Agent, keys: Sequence[str] = ("call_1",), **fields: Any) -
 
 def open_on(run: Run, *asks: Ask) -> list[Approval]:
     """Open approvals on a run, as the engine would, in one transaction."""
-    prepared = prepare(asks, run=facts(run))
-    with transaction.atomic(), connection.cursor() as cursor:
-        lock_run(cursor, run.pk)
-        opened = open_approvals(cursor, prepared, run_id=run.pk, turn=0, snapshot_digest=SNAPSHOT)
-    return [Approval.objects.get(pk=each.id) for each in opened]
+    while True:
+        prepared = prepare(asks, run=facts(run))
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                lock_run(cursor, run.pk)
+                opened = open_approvals(cursor, prepared, run_id=run.pk, turn=0, snapshot_digest=SNAPSHOT)
+        except PrepareAgain:
+            continue
+        return [Approval.objects.get(pk=each.id) for each in opened]
 
 
 def opened(agent: Agent, **fields: Any) -> Approval:

@@ -11,7 +11,7 @@ from approvals.models import Approval
 from approvals.services.opening import open_approvals, prepare
 from runs.clock import database_now
 from runs.services.locking import lock_run
-from tests.approvals.scenes import SNAPSHOT, ask, facts, open_on, opened, parked_run
+from tests.approvals.scenes import SNAPSHOT, ask, facts, open_on, opened, parked_run, policy
 
 pytestmark = pytest.mark.django_db
 
@@ -112,3 +112,15 @@ def test_a_deadline_is_so_many_seconds_whatever_the_clocks_do(agent, move_clock)
 
     approval = Approval.objects.get()
     assert approval.expires_at - approval.created_at == timedelta(hours=24)
+
+
+def test_what_a_policy_denies_twice_in_one_transaction_is_opened_twice(agent):
+    """The first one's rejection, which is the policy's, is no reason to prepare the second one again."""
+    policy(agent, "Never", (None, 1), deny=True)
+    run = parked_run(agent, ["one", "two"])
+    prepared = [prepare([ask(key)], run=facts(run)) for key in ("one", "two")]
+    with transaction.atomic(), connection.cursor() as cursor:
+        lock_run(cursor, run.pk)
+        for each in prepared:
+            open_approvals(cursor, each, run_id=run.pk, turn=0, snapshot_digest=SNAPSHOT)
+    assert [approval.status for approval in Approval.objects.filter(run=run)] == ["rejected", "rejected"]

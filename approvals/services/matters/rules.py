@@ -5,6 +5,7 @@ from decimal import Decimal
 from functools import cached_property
 
 from django.contrib.auth.models import User
+from django.db import connection
 from django.db.models import Max
 
 from approvals import canonical
@@ -12,6 +13,7 @@ from approvals.audit import EventType
 from approvals.models import AutomaticRule, AutomaticStop, Policy
 from approvals.policies.drafts import PolicyDraft, RuleDraft
 from approvals.services.matters.base import Matter
+from approvals.services.premises import rules_change
 from runs.clock import database_now
 
 
@@ -33,6 +35,8 @@ class PolicyMatter(RuleMatter):
 
     def apply(self, by: User) -> None:
         change, draft = self.change, self.draft
+        with connection.cursor() as cursor:
+            rules_change(cursor, change.team_id)
         policy, _ = Policy.objects.get_or_create(team_id=change.team_id, name=draft.name)
         policy.is_active = draft.is_active
         policy.save(update_fields=["is_active"])
