@@ -1,16 +1,18 @@
-"""Setting a password: one's own with the old one, or by a link. A GET changes nothing."""
+"""Setting a password: one's own with the old one, or by a link. A GET changes nothing but the visitor's own session."""
 
 from django.contrib import messages
 from django.contrib.auth import authenticate, update_session_auth_hash
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from runs.access import signed_in
 from runs.passwords.forms import ChangePasswordForm, NewPasswordForm
 from runs.principals import Person
-from runs.services.passwords import LinkRefused, PasswordRefused, change_password, holder_of, use_link
+from runs.services.passwords import LinkRefused, PasswordRefused, change_password, digest_of, holder_of, use_link
+
+LINK = "reset_link"  # of the session: the digest of the link that it came by
 
 
 @sensitive_post_parameters()
@@ -38,19 +40,41 @@ def own_password(request: HttpRequest, person: Person) -> HttpResponse:
     return render(request, "passwords/own.html", context, status=400 if form.errors else 200)
 
 
+@require_safe
+def password_by_link(request: HttpRequest, text: str) -> HttpResponse:
+    """For whoever has the link. It leaves the address at once, so that it stands in no history, no referrer and no more
+    logs: the visitor's own session knows from now on which link it was."""
+    digest = digest_of(text)
+    try:
+        holder_of(digest)
+    except LinkRefused as refusal:
+        response = _refused(request, refusal)
+    else:
+        request.session[LINK] = digest.hex()
+        response = redirect("password-new")
+    response["Referrer-Policy"] = "no-referrer"
+    return response
+
+
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
-def password_by_link(request: HttpRequest, text: str) -> HttpResponse:
-    """For whoever has the link: no sign-in, once."""
+def new_password(request: HttpRequest) -> HttpResponse:
+    """For whoever came by a link: no sign-in, once."""
     form = NewPasswordForm(request.POST if request.method == "POST" else None)
+    digest = bytes.fromhex(request.session.get(LINK, ""))
     try:
-        holder = holder_of(text)
+        holder = holder_of(digest)
         if request.method == "POST" and form.is_valid():
-            use_link(text=text, password=form.cleaned_data["password"])
+            use_link(digest=digest, password=form.cleaned_data["password"])
+            del request.session[LINK]
             return render(request, "passwords/done.html")
     except LinkRefused as refusal:
-        return render(request, "passwords/refused.html", {"refusal": refusal}, status=404)
+        return _refused(request, refusal)
     except PasswordRefused as refusal:
         form.blame(refusal)
     context = {"form": form, "holder": holder}
     return render(request, "passwords/by_link.html", context, status=400 if form.errors else 200)
+
+
+def _refused(request: HttpRequest, refusal: LinkRefused) -> HttpResponse:
+    return render(request, "passwords/refused.html", {"refusal": refusal}, status=404)

@@ -54,22 +54,27 @@ def change_password(*, person: User, password: str) -> None:
 
 
 @transaction.atomic
-def use_link(*, text: str, password: str) -> User:
+def use_link(*, digest: bytes, password: str) -> User:
     """Set the password of the person whom the link is for; it works once. Raises `LinkRefused`, `PasswordRefused`."""
-    link = _living(text, locked=True)
+    link = _living(digest, locked=True)
     _set(link.person, password, actor=actor_of(link.person), how="set by a reset link")
     return link.person
 
 
-def holder_of(text: str) -> User:
+def holder_of(digest: bytes) -> User:
     """Whom a link is for. Raises `LinkRefused`."""
-    return _living(text, locked=False).person
+    return _living(digest, locked=False).person
+
+
+def digest_of(text: str) -> bytes:
+    """By what a link is known here, and nobody can use it who was not given its text."""
+    return hashlib.sha256(text.encode()).digest()
 
 
 def draw_link() -> LinkText:
     """A text that nobody can guess. It works once `open_link` has stored its digest."""
     text = secrets.token_urlsafe(32)
-    return LinkText(text=text, digest=_digest(text))
+    return LinkText(text=text, digest=digest_of(text))
 
 
 @transaction.atomic
@@ -116,16 +121,12 @@ def _set(person: User, password: str, *, actor: str, how: str) -> None:
     record_person(person=person.pk, type="person.changed", actor=actor, facts={"what": f"password {how}"})
 
 
-def _living(text: str, *, locked: bool) -> ResetLink:
+def _living(digest: bytes, *, locked: bool) -> ResetLink:
     links = ResetLink.objects.select_related("person").filter(
-        digest=_digest(text), ended_at__isnull=True, expires_at__gt=DatabaseNow(), person__is_active=True
+        digest=digest, ended_at__isnull=True, expires_at__gt=DatabaseNow(), person__is_active=True
     )
     # Whoever comes second finds, once the first has committed, a link that has ended.
     link = (links.select_for_update(of=("self",)) if locked else links).first()
     if link is None:
         raise LinkRefused
     return link
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode()).digest()

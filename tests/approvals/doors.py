@@ -34,17 +34,18 @@ class Scene:
     people: dict[str, User]
     agents: dict[str, Agent]
     places: dict[str, int | str] = field(default_factory=dict)  # keys that addresses name
+    came_by: str = ""  # an address that everybody opens before they knock
 
     @property
     def run(self) -> Run:
         return self.approval.run
 
     def knock(self, actor: str) -> Client:
-        if actor in self.agents:
-            return as_agent(self.agents[actor]).client
-        client = Client()
+        client = as_agent(self.agents[actor]).client if actor in self.agents else Client()
         if actor in self.people:
             client.force_login(self.people[actor], backend="django.contrib.auth.backends.ModelBackend")
+        if self.came_by:
+            client.get(self.came_by)
         return client
 
 
@@ -122,6 +123,11 @@ def linked(scene: Scene) -> None:
     scene.places["link"] = link.text
 
 
+def followed(scene: Scene) -> None:
+    linked(scene)
+    scene.came_by = f"/password/{scene.places['link']}/"
+
+
 def tokened(scene: Scene) -> None:
     issued = make_token(person=scene.people["reviewer"], name="mine", lasts=timedelta(days=1), may_vote=True)
     scene.places["token"] = issued.token.pk
@@ -153,7 +159,8 @@ BEFORE: dict[str, Callable[[Scene], None]] = {
     "read an agent's webhook": hooked,
     "remove a webhook": hooked,
     "open a reset link": linked,
-    "use a reset link": linked,
+    "open the form for a new password": followed,
+    "use a reset link": followed,
     "revoke a token": tokened,
     "fork a run": forkable,
     "claim a run": queued,

@@ -24,7 +24,7 @@ from approvals.states import ApprovalStatus
 from runs.clock import database_now
 from runs.models import Agent, AgentKey, Membership, ResetLink, Team
 from runs.services.agents import create_agent, issue_key
-from runs.services.passwords import LinkRefused, change_password, use_link
+from runs.services.passwords import LinkRefused, change_password, digest_of, use_link
 from tests.approvals.scenes import cast, in_group, opened, policy
 from tests.support.api import Caller
 
@@ -377,11 +377,11 @@ def test_a_reset_link_of_somebody_who_votes_works_once_confirmed(team, admins: A
     drawn = propose_reset(team=team, by=amy, person=reviewer)
     assert drawn.text not in drawn.change.body
     with pytest.raises(LinkRefused):
-        use_link(text=drawn.text, password=NEW)
+        use_link(digest=digest_of(drawn.text), password=NEW)
 
     confirm(change_id=drawn.change.pk, by=ann)
 
-    use_link(text=drawn.text, password=NEW)
+    use_link(digest=digest_of(drawn.text), password=NEW)
     reviewer.refresh_from_db()
     assert reviewer.check_password(NEW)
 

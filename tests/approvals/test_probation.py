@@ -76,7 +76,7 @@ def test_a_vote_under_hold_falls_with_a_new_password(agent: Agent, reviewer: Use
     held = cast(high(agent), reviewer, hold=HOLD)
     link = draw_link()
     open_link(person=reviewer, digest=link.digest, actor="system")
-    use_link(text=link.text, password=NEW)
+    use_link(digest=link.digest, password=NEW)
     move_clock(HOLD)
 
     assert settle(approval_id=held.pk).status == ApprovalStatus.PENDING

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.db import connections
 from django.test import Client
@@ -17,12 +18,13 @@ from django.test import Client
 from approvals.models import AuditEvent
 from runs.clock import database_now
 from runs.models import Credential, ResetLink
-from runs.services.passwords import LINK_LIFE, LinkRefused, PasswordRefused, draw_link, open_link, use_link
+from runs.services.passwords import LINK_LIFE, LinkRefused, PasswordRefused, digest_of, draw_link, open_link, use_link
 from tests.support.api import PASSWORD
 
 pytestmark = pytest.mark.django_db
 
 NEW = "a stapler under the willow"
+FORM = "/password/new/"
 
 
 def signed_in(user: User) -> Client:
@@ -35,6 +37,13 @@ def link_for(person: User) -> str:
     link = draw_link()
     open_link(person=person, digest=link.digest, actor="system")
     return link.text
+
+
+def came_by(text: str) -> Client:
+    """The browser of somebody who has just followed the link."""
+    visitor = Client()
+    assert visitor.get(f"/password/{text}/")["Location"] == FORM
+    return visitor
 
 
 def told() -> list[str]:
@@ -71,28 +80,55 @@ def test_what_django_does_not_let_through_is_said_and_the_link_lives(
 ) -> None:
     text = link_for(reviewer)
 
-    page = Client().post(f"/password/{text}/", fields)
+    page = came_by(text).post(FORM, fields)
 
     assert page.status_code == 400
     assert said in page.content.decode()
-    use_link(text=text, password=NEW)
+    use_link(digest=digest_of(text), password=NEW)
 
 
 def test_a_link_works_once_without_a_sign_in_and_ends_every_session(reviewer: User) -> None:
     elsewhere, text, other = signed_in(reviewer), link_for(reviewer), link_for(reviewer)
-    for _ in range(2):  # reading it does not use it up
-        assert "reviewer" in Client().get(f"/password/{text}/").content.decode()
+    first, second = came_by(text), came_by(text)
+    for visitor in (first, second, first):  # reading it does not use it up
+        assert "reviewer" in visitor.get(FORM).content.decode()
 
-    assert Client().post(f"/password/{text}/", {"password": NEW, "again": NEW}).status_code == 200
+    assert first.post(FORM, {"password": NEW, "again": NEW}).status_code == 200
 
     reviewer.refresh_from_db()
     assert reviewer.check_password(NEW)
     assert elsewhere.get("/").status_code == 302
     for used in (text, other):
         assert Client().get(f"/password/{used}/").status_code == 404
-        assert Client().post(f"/password/{used}/", {"password": NEW, "again": NEW}).status_code == 404
+    for visitor in (first, second):
+        assert visitor.get(FORM).status_code == 404
+        assert visitor.post(FORM, {"password": NEW, "again": NEW}).status_code == 404
     assert "password set by a reset link" in told()[-1]
     assert not any(text in body for body in told())
+
+
+def test_the_link_leaves_the_address_at_once_and_changes_only_the_visitors_session(reviewer: User) -> None:
+    text, before = link_for(reviewer), (*told(), *ResetLink.objects.values())
+    visitor = Client(enforce_csrf_checks=True)
+
+    response = visitor.get(f"/password/{text}/")
+
+    assert (response.status_code, response["Location"], response["Referrer-Policy"]) == (302, FORM, "no-referrer")
+    assert response.content == b""
+    page = visitor.get(FORM)
+    assert (page.status_code, page["Referrer-Policy"]) == (200, "same-origin")
+    assert "no-store" in response["Cache-Control"]
+    assert text not in page.content.decode()
+    assert (*told(), *ResetLink.objects.values()) == before
+    assert text not in str([session.get_decoded() for session in Session.objects.all()])
+    assert visitor.post(f"/password/{text}/", {"password": NEW, "again": NEW}).status_code in (403, 405)
+    assert Client().post(f"/password/{text}/", {"password": NEW, "again": NEW}).status_code == 405
+    assert Client().get(FORM).status_code == 404  # whoever did not come by it
+    unknown = Client()
+    assert unknown.get(f"/password/{'x' * 43}/").status_code == 404
+    assert unknown.get(FORM).status_code == 404
+    reviewer.refresh_from_db()
+    assert reviewer.check_password(PASSWORD)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -103,12 +139,12 @@ def test_a_link_runs_out_and_does_not_open_a_closed_account(
     late, closed = link_for(ada), link_for(bob)
     User.objects.filter(pk=bob.pk).update(is_active=False)
     with pytest.raises(LinkRefused):
-        use_link(text=closed, password=NEW)
+        use_link(digest=digest_of(closed), password=NEW)
     move_clock(LINK_LIFE + timedelta(seconds=1))
     with pytest.raises(LinkRefused):
-        use_link(text=late, password=NEW)
+        use_link(digest=digest_of(late), password=NEW)
     with pytest.raises(LinkRefused):
-        use_link(text="x" * 43, password=NEW)
+        use_link(digest=digest_of("x" * 43), password=NEW)
     assert not Credential.objects.exists()
 
 
@@ -120,7 +156,7 @@ def test_two_who_use_a_link_at_once(reviewer: User) -> None:
         def use(password: str, text: str = text, barrier: threading.Barrier = barrier) -> Any:
             try:
                 barrier.wait(30)
-                return use_link(text=text, password=password)
+                return use_link(digest=digest_of(text), password=password)
             except LinkRefused as refusal:
                 return refusal
             finally:
@@ -134,7 +170,7 @@ def test_two_who_use_a_link_at_once(reviewer: User) -> None:
 def test_on_the_command_line(reviewer: User, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
     call_command("reset_link", "reviewer")
     address = capsys.readouterr().out.strip()
-    assert Client().get(address).status_code == 200
+    assert Client().get(address, follow=True).status_code == 200
     with pytest.raises(CommandError, match="no active person named 'nobody'"):
         call_command("reset_link", "nobody")
 
@@ -152,7 +188,7 @@ def test_on_the_command_line(reviewer: User, capsys: pytest.CaptureFixture[str],
 
 def test_a_service_says_what_is_wrong_with_a_password(reviewer: User) -> None:
     with pytest.raises(PasswordRefused, match="too similar"):
-        use_link(text=link_for(reviewer), password="reviewer")
+        use_link(digest=digest_of(link_for(reviewer)), password="reviewer")
 
 
 def test_the_admin_sends_one_to_ones_own_page(admin_user: User) -> None:
