@@ -24,7 +24,7 @@ _FIRST = "SELECT request_hash, status, body FROM runs_idempotent_request WHERE a
 _FORGET = "DELETE FROM runs_idempotent_request WHERE at < (SELECT fermata_now()) - %s * interval '1 day'"
 _ERASE = """
 UPDATE runs_idempotent_request SET body = '{"erased":true}'
-WHERE agent_id = %s AND at >= %s - interval '1 minute' AND position(%s IN body) > 0
+WHERE agent_id = %s AND at BETWEEN %s - interval '1 minute' AND %s + interval '1 minute' AND position(%s IN body) > 0
 """
 _KEEP = "UPDATE runs_idempotent_request SET status = %s, body = %s WHERE id = %s"
 
@@ -61,9 +61,9 @@ def forget_old() -> int:
     return forgotten
 
 
-def erase_answers(cursor: Cursor, *, agent_id: UUID, run_id: UUID, since: datetime) -> None:
-    """Erase the answers kept `since` then that name a run. A request that comes again still does nothing."""
-    cursor.execute(_ERASE, [agent_id, since, str(run_id)])
+def erase_answers(cursor: Cursor, *, agent_id: UUID, run_id: UUID, since: datetime, until: datetime) -> None:
+    """Erase the answers that name a run and were kept while it lived. A request that comes again still does nothing."""
+    cursor.execute(_ERASE, [agent_id, since, until, str(run_id)])
 
 
 @transaction.atomic(durable=True)

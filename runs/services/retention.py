@@ -37,7 +37,7 @@ ERASE_RUN = """
     SET erased_at = COALESCE(erased_at, fermata_now()), title = %s, external_id = '', input = %s, result = NULL,
         error = '', traceback = ''
     WHERE id = %s
-    RETURNING agent_id, created_at
+    RETURNING agent_id, created_at, finished_at
 """
 
 # A run's newest post stays while the run may have more to tell: its number is what the next one's follows, and pages
@@ -147,8 +147,8 @@ def _erase_content(cursor: Cursor, run_id: UUID) -> dict[str, int]:
     WebhookPost.objects.filter(run=run_id).update(last_error="")
     RunHead.objects.filter(run=run_id).update(detail="")
     cursor.execute(ERASE_RUN, (ERASED_TITLE, ERASED, run_id))
-    agent_id, since = cursor.fetchone()
-    erase_answers(cursor, agent_id=agent_id, run_id=run_id, since=since)
+    agent_id, since, until = cursor.fetchone()
+    erase_answers(cursor, agent_id=agent_id, run_id=run_id, since=since, until=until)
     return facts
 
 

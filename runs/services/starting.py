@@ -185,7 +185,9 @@ def _workflow(name: str) -> Workflow:
 
 def _check_webhook(agent: Agent) -> None:
     if not Webhook.objects.filter(agent=agent, verified_at__isnull=False).exists():
-        raise InvalidInput("resume.mode", "this agent has no verified webhook: `manage.py webhook` registers one")
+        raise InvalidInput(
+            "resume.mode", "this agent has no verified webhook: its team's administrators register one, on its page"
+        )
 
 
 def _first_checkpoint(run_id: UUID, flow: Workflow) -> Prepared:
