@@ -226,10 +226,12 @@ def test_words_are_redacted_for_an_agent_that_is_set_up_so_and_names_are_not(red
         "/runs", {"workflow": "refund-agent", "input": {"order_id": "A-7", "amount": "1"}, "title": TOKEN}
     )
     assert started.json()["title"] == HIDDEN
-    unnamed = named(title=TOKEN)
+    unnamed = named(title=long)
     del unnamed["run"]["title"]
-    assert calls.post("/suspensions", unnamed).status_code == 201
+    named_after_it = calls.post("/suspensions", unnamed).json()["run"]["id"]
+    assert Run.objects.get(pk=named_after_it).title == approval.title
     assert is_nowhere(TOKEN)
+    assert is_nowhere(short)
     for names in ({"external_id": TOKEN}, {"key": TOKEN}, {"tool": TOKEN}):
         refused = calls.post("/suspensions", named(**names))
         assert (refused.status_code, TOKEN in refused.content.decode()) == (400, False)
