@@ -1,6 +1,8 @@
 # Everything that starts Fermata. Each target makes .venv first if need be; Python 3.11 or newer is all it needs.
 
 PYTHON ?= python3
+# Many tests wait for processes. Each test process has a Redis database of its own, of which there are sixteen.
+PROCESSES ?= $(shell $(PYTHON) -c "import os; print(min(6, os.cpu_count() * 3 // 2))")
 ARGS ?=
 
 RUN := $(PYTHON) fermata/launcher/bootstrap.py
@@ -20,7 +22,7 @@ DEPLOYED := FERMATA_BASE_URL=https://fermata.example \
 help:
 	@echo "make up      run Fermata at http://127.0.0.1:8000 (PORT), in the foreground; Ctrl-C stops it"
 	@echo "make stop    stop it, also what a kill has left of it"
-	@echo "make test    run the tests; ARGS=\"-k word\" goes to pytest"
+	@echo "make test    run the tests, three for two cores (PROCESSES); ARGS=\"-k word\" goes to pytest"
 	@echo "make bench   measure Fermata beside its peers and write benchmarks/RESULTS.md; QUICK=1 takes three minutes;"
 	@echo "             INBOX=1 measures the inbox with a million pending cards instead (an hour, 25 GB)"
 	@echo "make check   lint, types, layers, templates, deployment settings, migrations"
@@ -35,7 +37,7 @@ stop:
 	@$(RUN) $(LAUNCHER) stop
 
 test:
-	@$(DEV) $(LAUNCHER) run-with-services -- .venv/bin/python -m pytest -n auto --dist loadgroup $(ARGS)
+	@$(DEV) $(LAUNCHER) run-with-services -- .venv/bin/python -m pytest -n $(PROCESSES) --dist loadgroup $(ARGS)
 
 bench: .venv-bench/installed
 	@$(RUN) $(LAUNCHER) run-with-services -- .venv-bench/bin/python -m benchmarks$(if $(INBOX),.inbox)

@@ -41,7 +41,6 @@ class Stack:
         self.instance = instance
         self._variables = variables
         self.running = Running(instance, whole=True, **variables).ready(90)
-        self.slowest_vote = 0.0  # since runs were last started
         self.orders: list[str] = []
         self._key = json.loads(self.manage("create_agent", "outage-agent", "--json"))["key"]
         self.manage("create_person", "outage-reviewer", "--password", PASSWORD)
@@ -97,7 +96,6 @@ class Stack:
             assert status == 201, run
             runs.append(run["id"])
             self.orders.append(order)
-        self.slowest_vote = 0.0
         until(lambda: len(self.pending(runs)) == count, what=f"{count} approvals", seconds=60)
         return runs
 
@@ -112,10 +110,10 @@ class Stack:
             path = page["next"] and page["next"].removeprefix(self.url)
         return found
 
-    def approve(self, approval: dict[str, Any], person: str = "outage-reviewer") -> None:
-        """Vote until it is accepted: a person whose page says 503 tries again."""
+    def approve(self, approval: dict[str, Any], person: str = "outage-reviewer") -> float:
+        """Vote until it is accepted: a person whose page says 503 tries again. Returns how long that one took."""
 
-        def vote() -> bool:
+        def vote() -> float:
             begun = time.monotonic()
             status, answer = self.call(
                 f"/api/v1/approvals/{approval['id']}/votes",
@@ -124,12 +122,11 @@ class Stack:
             )
             took = time.monotonic() - begun
             if status == 503:
-                return False
-            self.slowest_vote = max(self.slowest_vote, took)
+                return 0.0
             assert status in (200, 201) or "already" in str(answer), answer
-            return True
+            return took
 
-        until(vote, what="a vote is accepted", seconds=60)
+        return until(vote, what="a vote is accepted", seconds=60)
 
     def wait_for_completion(self, runs: list[str], seconds: float = 180) -> None:
         left = list(runs)

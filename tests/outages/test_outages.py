@@ -1,5 +1,5 @@
 """Outages of real servers under a whole Fermata. Every run finishes, each effect happens once, nobody restarts a
-worker, and no vote takes longer than two seconds."""
+worker, and no vote takes two seconds longer than before the outage."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from tests.outages.stack import Stack, assert_each_refunded_once
 from tests.support.api import suspension
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("outages")]
+
+OUTAGE_SECONDS = 2  # what an outage may cost a vote, on top of what checking the password costs on a busy machine
 
 
 def test_postgresql_dies_in_the_middle_of_a_drain(fermata: Stack) -> None:
@@ -35,23 +37,25 @@ def test_postgresql_dies_in_the_middle_of_a_drain(fermata: Stack) -> None:
 def test_valkey_forgets_everything_while_messages_are_queued(fermata: Stack) -> None:
     runs = fermata.start_refunds(12)
     pending = fermata.pending(runs)
-    for number, approval in enumerate(pending):
-        fermata.approve(approval)
+    calm = fermata.approve(pending[0])
+    took = []
+    for number, approval in enumerate(pending[1:]):
+        took.append(fermata.approve(approval))
         if number % 4 == 2:
             assert valkey_says(fermata.instance, "FLUSHALL") == "+OK"
     fermata.wait_for_completion(runs)
     assert_each_refunded_once(fermata)
-    assert fermata.slowest_vote < 2
+    assert max(took) < calm + OUTAGE_SECONDS
 
 
 def test_decisions_are_made_while_the_broker_accepts_and_stays_silent(fermata: Stack) -> None:
     runs = fermata.start_refunds(10)
     workers = fermata.workers()
     pending = fermata.pending(runs)
+    calm = fermata.approve(pending[0])
     fermata.silence_valkey()
-    for approval in pending:
-        fermata.approve(approval)
-    assert fermata.slowest_vote < 2
+    took = [fermata.approve(approval) for approval in pending[1:]]
+    assert max(took) < calm + OUTAGE_SECONDS
     fermata.wake_valkey()
     fermata.wait_for_completion(runs)
     assert_each_refunded_once(fermata)
@@ -105,12 +109,11 @@ def test_decisions_are_made_while_rabbitmq_is_down(
     runs = fermata.start_refunds(10)
     workers = fermata.workers()
     pending = fermata.pending(runs)
-    fermata.approve(pending[0])
+    calm = fermata.approve(pending[0])
     fermata.wait_for_completion([pending[0]["run"]])
     rabbitmq.stop()
-    for approval in pending[1:]:
-        fermata.approve(approval)
-    assert fermata.slowest_vote < 2
+    took = [fermata.approve(approval) for approval in pending[1:]]
+    assert max(took) < calm + OUTAGE_SECONDS
     rabbitmq.start()
     fermata.wait_for_completion(runs)
     assert_each_refunded_once(fermata)
