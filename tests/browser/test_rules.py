@@ -106,6 +106,9 @@ def test_every_page_in_two_looks(
     check(visit(None, **look).go(f"/password/{link.text}/"))
     check(visit(None, **look).go("/password/none/"))
     check(alone(visit, amy, team, **look).go("/"))
+    root = visit(User.objects.create_superuser("root"), **look)
+    for path in ("/rules/", "/delegations/"):
+        check(root.go(path))
 
 
 def test_nothing_scrolls_sideways(visit: Callable[..., Visitor], admins: tuple[User, User], team: Team) -> None:
@@ -126,6 +129,18 @@ def test_one_proposes_and_another_confirms(visit: Callable[..., Visitor], admins
     page.get_by_role("button", name="Confirm").click()
     page.get_by_text("None: people decide about everything.").wait_for()
     assert not AutomaticRule.objects.filter(is_active=True).exists()
+
+
+def test_a_superuser_confirms_from_the_page_of_the_rules(
+    visit: Callable[..., Visitor], admins: tuple[User, User]
+) -> None:
+    page = visit(User.objects.create_superuser("root")).go("/")
+    page.get_by_role("link", name="Rules").click()
+    page.get_by_role("heading", name="Proposals of Default").wait_for()
+    asked = page.get_by_role("listitem").filter(has_text="Nights")
+    asked.get_by_role("button", name="Confirm").click()
+    asked.wait_for(state="detached")
+    assert Policy.objects.get(name="Nights").versions.get().deny
 
 
 def test_a_group_is_changed_by_two(visit: Callable[..., Visitor], admins: tuple[User, User], team: Team) -> None:
