@@ -19,7 +19,7 @@ from runs.states import PostState, RunStatus
 
 TOLD_WITHIN = timedelta(minutes=5)
 TROUBLES = 500  # runs in trouble, at most: the newest
-REQUESTED = 5000  # likewise of what one person asked for
+REQUESTED = 5000  # likewise of what one person asked for, and of what people have taken up
 
 
 class Tab(TextChoices):
@@ -49,9 +49,11 @@ def in_tab(standing: Standing, tab: Tab) -> list[QuerySet[Approval]]:
     voted = Q(voted_by__contains=[standing.person])
     claimed = Q(claimed_by__isnull=False, claimed_until__gt=DatabaseNow())  # the first half is for the planner
     if tab is Tab.OTHERS:
-        few = voted | (claimed & ~Q(claimed_by=standing.person)) | Q(pk__in=_asked_for(standing))
+        # Read first: behind a filter, PostgreSQL would look for them among all that the filter lets through.
+        taken_up = waiting.filter(voted | (claimed & ~Q(claimed_by=standing.person)))
+        few = [*taken_up.order_by().values_list("pk", flat=True)[:REQUESTED], *_asked_for(standing)]
         many = [*_by_own_agents(standing), *_by_pools_without_seat(standing)]
-        return [*by_team(waiting.filter(few), standing), *(waiting.filter(part) for part in many)]
+        return [waiting.filter(pk__in=few), *(waiting.filter(part) for part in many)]
     requested = Run.requesters.through.objects.filter(user__in=standing.people).values("run")
     free = waiting.filter(_seat(standing)).exclude(voted | _of_own_agents(standing)).exclude(run__in=requested)
     wanted = Q(wanted__contains=[person_pool(standing.person)])

@@ -7,7 +7,8 @@ between each other, so no page of cards lies together on the disk.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -229,20 +230,37 @@ def fill(*, pending: int, template: str, named: str, decider: int, tell: Callabl
     shape = {"spread": 2**32 // (values["cards"] + 1), "every": 1 + DECIDED, "agents": AGENTS, "teams": TEAMS}
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica; SET synchronous_commit = off; SELECT setseed(0.5)")
-        cursor.execute("SET work_mem = '256MB'; SET maintenance_work_mem = '1GB'")
+        cursor.execute("SET work_mem = '256MB'")
         cursor.execute(INDEXES, (list(TABLES),))
         indexes = cursor.fetchall()
         for name, _ in indexes:
             cursor.execute(f"DROP INDEX {name}")
-        for number, step in enumerate(STEPS, 1):
-            tell(f"filling {number}/{len(STEPS)}")
-            cursor.execute(step.format(**shape), values)
-        for number, (name, definition) in enumerate(indexes, 1):
-            tell(f"index {number}/{len(indexes)} {name}")
-            cursor.execute(definition)
+        try:
+            for number, step in enumerate(STEPS, 1):
+                tell(f"filling {number}/{len(STEPS)}")
+                cursor.execute(step.format(**shape), values)
+        finally:
+            _make(indexes, tell)
         tell("vacuum")
         cursor.execute("VACUUM ANALYZE")
     connection.close()  # and with it the settings above
+
+
+def _make(indexes: Sequence[tuple[str, str]], tell: Callable[[str], None]) -> None:
+    """Two at a time, those for the search first: they take longest, and PostgreSQL gives them no second process."""
+    waiting = sorted(indexes, key=lambda index: "USING gin" not in index[1])
+    with ThreadPoolExecutor(2) as threads:
+        for number, name in enumerate(threads.map(_make_one, waiting), 1):
+            tell(f"index {number}/{len(indexes)} {name}")
+
+
+def _make_one(index: tuple[str, str]) -> str:
+    name, definition = index
+    with connection.cursor() as cursor:
+        cursor.execute("SET maintenance_work_mem = '1GB'; SET max_parallel_maintenance_workers = 0")
+        cursor.execute(definition)
+    connection.close()  # this thread's
+    return name
 
 
 def _terms(asked: Requirements, named: str) -> Iterator[dict[str, Any]]:
