@@ -160,7 +160,7 @@ class _Gate:
     def __init__(self, run: RunContext, proposals: tuple[Proposal, ...], until: Until) -> None:
         self._run = run
         self._asks = {p.key: replace(_ask(p), closes_others=until == "first") for p in proposals}
-        self._prepared: dict[str, PreparedAsks] = {}
+        self._prepared: PreparedAsks | None = None
         digests = {key: question_digest(ask) for key, ask in self._asks.items()}
         if until == "first":
             # One question that changes makes all of them new: an answer of the old gate must not stand beside one of
@@ -173,18 +173,19 @@ class _Gate:
         """Find the policies that apply, check the schemas, and compute the digests, before the transaction begins."""
         row = Run.objects.select_related("agent").get(id=self._run.id)
         facts = RunFacts(run_id=row.id, team_id=row.team_id, agent_id=row.agent_id, agent=row.agent.name)
-        self._prepared = {key: prepare([self._asks[key]], run=facts) for key in keys}
+        self._prepared = prepare([self._asks[key] for key in keys], run=facts)
 
     def open(self, cursor: Cursor, opened: Sequence[Opened], snapshot_digest: bytes) -> None:
-        for gate in opened:
-            open_approvals(
-                cursor,
-                self._prepared[gate.key],
-                run_id=self._run.id,
-                turn=self._run.turn,
-                snapshot_digest=snapshot_digest.hex(),
-                generation=gate.generation,
-            )
+        if self._prepared is None:
+            raise RuntimeError("a gate is opened that was not prepared")
+        open_approvals(
+            cursor,
+            self._prepared,
+            run_id=self._run.id,
+            turn=self._run.turn,
+            snapshot_digest=snapshot_digest.hex(),
+            generations={gate.key: gate.generation for gate in opened},
+        )
 
 
 def question_digest(ask: Ask) -> bytes:

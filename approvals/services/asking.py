@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Self
 from uuid import UUID
 
 from django.conf import settings
@@ -80,10 +79,6 @@ class PreparedAsks:
     run: RunFacts
     asks: tuple[PreparedAsk, ...]
     rules: int
-
-    def only(self, key: str) -> Self:
-        """The same with the ask of that key alone."""
-        return replace(self, asks=tuple(item for item in self.asks if item.ask.key == key))
 
 
 def prepare(asks: Sequence[Ask], *, run: RunFacts) -> PreparedAsks:

@@ -4,7 +4,9 @@
 at whether they are still what they were.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from uuid import UUID, uuid4
 
 from approvals import audit, digests
@@ -46,6 +48,8 @@ VALUES (%(id)s, 1, %(args)s, %(action)s, %(review)s, %(requirements)s, '', ferma
 """
 VOID_GRANT = "UPDATE approvals_grant SET status = 'void' WHERE approval_id = %s AND status = 'ready'"
 
+FIRST_ASKED: Mapping[str, int] = MappingProxyType({})
+
 
 @dataclass(frozen=True)
 class Opened:
@@ -59,9 +63,16 @@ class Opened:
 
 
 def open_approvals(
-    cursor: Cursor, prepared: PreparedAsks, *, run_id: UUID, turn: int, snapshot_digest: str, generation: int = 0
+    cursor: Cursor,
+    prepared: PreparedAsks,
+    *,
+    run_id: UUID,
+    turn: int,
+    snapshot_digest: str,
+    generations: Mapping[str, int] = FIRST_ASKED,
 ) -> list[Opened]:
-    """Open the approvals of one gate; call it inside the transaction that holds the run's lock.
+    """Open the approvals of one gate; call it inside the transaction that holds the run's lock. `generations`: of those
+    keys that were asked before, how often.
 
     An open approval of the same key is given back if it asks the same, and superseded if it does not; a grant that an
     earlier one left unspent is void. Plain SQL: `cursor` is psycopg's or Django's.
@@ -77,7 +88,8 @@ def open_approvals(
         not_rejected=[(each.ask.tool, each.ask.args) for each in prepared.asks if not each.wants_second_approver],
     )
     return [
-        _open(cursor, item, run, turn=turn, snapshot=snapshot_digest, generation=generation) for item in prepared.asks
+        _open(cursor, item, run, turn=turn, snapshot=snapshot_digest, generation=generations.get(item.ask.key, 0))
+        for item in prepared.asks
     ]
 
 

@@ -98,7 +98,6 @@ class _Opener:
                 run_id=self._run_id,
                 turn=lock_run(cursor, self._run_id).turn,
                 snapshot_digest=snapshot_digest.hex(),
-                generation=0,
             )
         ]
 

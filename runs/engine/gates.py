@@ -235,7 +235,7 @@ class Gates:
             return parked
 
         while True:
-            if opener is not None:
+            if opener is not None and (new or changed):
                 opener.prepare([question.key for question in (*new, *changed)])
             try:
                 parked = self.own.durably(write)

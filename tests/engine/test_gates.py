@@ -108,6 +108,15 @@ def test_mixed_decisions_are_matched_by_key(driver: Driver) -> None:
     assert driver.pending(run) == {}
 
 
+def test_the_questions_of_one_gate_count_together_against_the_cap(driver: Driver, settings) -> None:
+    settings.FERMATA_PENDING_CAP = 2
+    run = driver.start("test/gate-group")
+    assert driver.go_on(run).status == "failed"
+    run.refresh_from_db()
+    assert "already has 2 open approvals" in run.error
+    assert not Approval.objects.exists()
+
+
 def test_a_gate_in_a_loop_is_a_new_one_in_every_turn(driver: Driver) -> None:
     # prefect#18326
     run = driver.start("test/gate-loop")
