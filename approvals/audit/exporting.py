@@ -23,6 +23,7 @@ from approvals.models import AuditEvent
 from runs.clock import database_now
 
 EVERYTHING = Filters()
+NOT_AUDITOR = "Only auditors take the trail away."
 
 
 class Format(StrEnum):
@@ -68,11 +69,21 @@ def export(
 
 
 @transaction.atomic
+def refuse_export(*, actor: str, teams: Sequence[int]) -> None:
+    """Put on record, in the chains of the teams (ids) that `actor` knows, that they wanted the trail."""
+    body = {"attempt": "export the trail", "reason": "NotEligible", "message": NOT_AUDITOR}
+    with connection.cursor() as cursor:
+        for team in sorted(teams, key=str):
+            chain, refused = f"team:{team}", EventType.ATTEMPT_REFUSED
+            append(cursor, chain=chain, type=refused, actor=actor, team_id=team, body=body)
+
+
+@transaction.atomic
 def _record(*, as_format: Format, actor: str, filters: Filters, teams: Sequence[int] | None) -> None:
     """In each exported team's own chain, so that its auditors see it; in the site's if it is all of them."""
     body = {"format": as_format, "filters": filters.described()}
     with connection.cursor() as cursor:
-        for team in sorted(teams) if teams else [None]:
+        for team in sorted(teams, key=str) if teams else [None]:
             chain = f"team:{team}" if team else "site"
             append(cursor, chain=chain, type=EventType.AUDIT_EXPORTED, actor=actor, team_id=team, body=body)
 

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
 from approvals.audit import pages, queries
-from approvals.audit.exporting import Format, export
+from approvals.audit.exporting import NOT_AUDITOR, Format, export, refuse_export
 from approvals.audit.forms import AuditFilter, ExportForm
 from approvals.audit.lines import lines
 from runs import queries as runs
@@ -52,7 +52,8 @@ def audit_export(request: HttpRequest, person: Person) -> HttpResponse | FileRes
     """A file of what the page's filters let through, in the teams whose auditor the person is. It is an event."""
     teams = runs.teams_of(person, [Role.AUDITOR])
     if not teams:
-        raise PermissionDenied("Only auditors take the trail away.")
+        refuse_export(actor=person.actor, teams=runs.teams_of(person))
+        raise PermissionDenied(NOT_AUDITOR)
     form = ExportForm(request.POST)
     if not form.is_valid():
         return HttpResponse("format is jsonl or csv", status=400, content_type="text/plain")

@@ -166,6 +166,17 @@ def test_pages_put_on_record_who_tries(agent: Agent, team: Team, amy: User, pers
     assert [each["actor"] for each in refusals(f"team:{team.pk}")] == [f"person:{olga.pk}"]
 
 
+def test_wanting_the_trail_is_put_on_record(team: Team, person: Callable[..., User], stranger: User) -> None:
+    olga = person("olga", "operator")
+    for user in (stranger, olga):
+        client = Client()
+        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        assert client.post("/audit/export/", {"format": "jsonl"}).status_code == 403
+    assert [(each["actor"], each["attempt"]) for each in refusals(f"team:{team.pk}")] == [
+        (f"person:{olga.pk}", "export the trail")
+    ]
+
+
 def test_looking_at_a_form_is_no_attempt(team: Team, amy: User, person: Callable[..., User]) -> None:
     client = Client()
     client.force_login(person("olga", "operator"), backend="django.contrib.auth.backends.ModelBackend")
