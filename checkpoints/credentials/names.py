@@ -19,8 +19,8 @@ _HARMLESS_NAME = compiled(
 # The same words in encoded data, before what may be a secret: behind a key, a string of eight bytes or a container; in
 # a text, a colon or equals sign and eight characters.
 NAME_HINT = (
-    rb"(?i:pass(?:word|wd|phrase)|pwd|secret|token|credential|authorization|bearer"
-    rb"|(?:access|account|api|auth|encryption|master|private|service|shared|signing|storage)[_ -]?key)s?"
+    rb"(?i:(?:pass(?:word|wd|phrase)|pwd|secret|token|credential|authorization|bearer"
+    rb"|(?:access|account|api|auth|encryption|master|private|service|shared|signing|storage)[_ -]?key)s?)"
     rb"(?:[\xa8-\xbf\xd9-\xdd\xc4-\xc9\xd4-\xd8\x90-\x9f]"
     rb"|[\"'\\]{0,3}\s{0,3}(?:=>|:=|[:=])\s{0,3}[\"'\\]{0,3}[^\s\"'\\,;&<>(){}]{8})"
 )

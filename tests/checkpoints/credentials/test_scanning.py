@@ -46,6 +46,13 @@ def test_what_is_none_is_left_alone(text):
     assert redacted(text) == text
 
 
+@pytest.mark.parametrize("name", ["password", "PASSWORD", "DB_PASSWORDS", "Api_Keys", "API_KEYS"])
+def test_a_name_before_a_value_is_found_however_it_is_written(name):
+    text = f"{name}={letters(24)}".encode()
+    assert find(text) == "named-secret"
+    assert may_hold_one(text)
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.data())
 @pytest.mark.parametrize("rule", [*RULES, NAMED], ids=lambda rule: f"{rule.name}:{rule.hints[:1]}")
