@@ -90,8 +90,10 @@ def change_lines(changes: Iterable[RuleChange], viewer: User) -> list[ChangeLine
 
 
 def change_line(change: RuleChange, viewer: User) -> ChangeLine:
-    subjects = matter_of(change).subjects()
-    people = confirmers(proposer=change.proposed_by_id, teams=concerned(change), subjects=subjects)
+    matter, teams = matter_of(change), concerned(change)
+    people = confirmers(
+        proposer=change.proposed_by_id, teams=teams, subjects=matter.subjects(), of_site=matter.of_site()
+    )
     takes_part, is_alone = people.takes_part(viewer.pk), people.is_alone(viewer.pk)
     why_not = people.why_not_alone(viewer.pk) if is_alone else people.why_not(viewer.pk)
     name, facts = described(change)

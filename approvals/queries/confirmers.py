@@ -22,7 +22,8 @@ class Confirmers:
 
     `teams`: of each team that it concerns, the active administrators. `site`: the active superusers, who count as
     administering all of them; by being one they confirm and turn down, and propose nothing. `subjects`: whom it is
-    about. `fresh`: of each person the places (teams, or the site) in which they are too new to count.
+    about. `fresh`: of each person the places (teams, or the site) in which they are too new to count. `of_site`:
+    whether it gives somebody a superuser's account.
     """
 
     proposer: int
@@ -30,6 +31,7 @@ class Confirmers:
     teams: Mapping[int, frozenset[int]]
     site: frozenset[int]
     fresh: Mapping[int, Mapping[str, Fresh]]
+    of_site: bool = False
 
     def takes_part(self, person: int) -> bool:
         """Whether the person may take it back or turn it down."""
@@ -69,7 +71,9 @@ class Confirmers:
 
     def _why_not_together(self, person: int) -> str:
         """Whoever proposed it and whoever confirms it must, the two together, administer every team that it touches,
-        where they are not too new; and the second one something of it themselves."""
+        where they are not too new; and the second one something of it themselves: the site, if it gives that."""
+        if self.of_site and person not in self.site:
+            return "It is about a superuser's account: another superuser must confirm it."
         fresh, missing = self.fresh.get(person, {}), self._missing(person)
         places = {str(team) for team, admins in self.teams.items() if person in admins}
         places |= {SITE} if person in self.site else set()
@@ -95,7 +99,7 @@ class Confirmers:
         return f"an administrator of {_names(missing)} or a superuser" if missing else "another administrator"
 
 
-def confirmers(*, proposer: int, teams: Iterable[int], subjects: Iterable[int]) -> Confirmers:
+def confirmers(*, proposer: int, teams: Iterable[int], subjects: Iterable[int], of_site: bool = False) -> Confirmers:
     """Read who may decide now about what `proposer` proposed, what touches `teams`, and is about `subjects`."""
     admins = administrators_of(teams)
     site = dict(User.objects.filter(is_superuser=True, is_active=True).values_list("pk", "date_joined"))
@@ -109,6 +113,7 @@ def confirmers(*, proposer: int, teams: Iterable[int], subjects: Iterable[int]) 
         teams={team: frozenset(people) for team, people in admins.items()},
         site=frozenset(site),
         fresh=too_new(entries, database_now(), entered="You became an administrator").pools,
+        of_site=of_site,
     )
 
 

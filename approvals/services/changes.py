@@ -26,6 +26,7 @@ from runs.models import Team
 from runs.principals import Person
 
 PROPOSE = "propose a change"
+MOST_OPEN = 100  # proposals of one person that nobody has decided: pages show all of them
 
 
 @retry_deadlocks
@@ -44,6 +45,8 @@ def propose(
         if not matter.starts_from_now():
             raise ChangeStale("It has changed in this moment: look at it again.")
         change.base, change.teams = _digest(matter.base()), sorted(matter.teams())
+        if change.teams and RuleChange.objects.filter(proposed_by=by, outcome="").count() >= MOST_OPEN:
+            raise ChangeRefused(f"{MOST_OPEN} proposals of yours wait for a second person: take one back first.")
         change.save()
         if keep is not None:
             keep()
@@ -118,7 +121,9 @@ def _deciding(change_id: int, by: User, attempt: str) -> Iterator[_Held]:
         list(Team.objects.select_for_update(no_key=True).filter(pk__in=teams).order_by("pk"))
         change = RuleChange.objects.select_for_update(no_key=True).get(pk=change_id)
         matter = matter_of(change)
-        people = confirmers(proposer=change.proposed_by_id, teams=teams, subjects=matter.subjects())
+        people = confirmers(
+            proposer=change.proposed_by_id, teams=teams, subjects=matter.subjects(), of_site=matter.of_site()
+        )
         if not people.takes_part(by.pk):
             raise ChangeRefused(NOT_ADMINISTRATOR)
         _check_open(change)

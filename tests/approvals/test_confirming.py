@@ -125,6 +125,17 @@ def test_nobody_takes_the_only_superuser_over_alone(team: Team, amy: User, root:
     confirm(change_id=change.pk, by=User.objects.create_superuser("second"))
 
 
+def test_two_administrators_do_not_take_a_superuser_over(
+    team: Team, amy: User, root: User, person: Callable[..., User]
+) -> None:
+    """With root's password the two would be the second one of every team."""
+    member(root, team, "auditor")
+    change = propose_reset(team=team, by=amy, person=root).change
+    with pytest.raises(ChangeRefused, match="another superuser"):
+        confirm(change_id=change.pk, by=person("ann", "admin"))
+    confirm(change_id=change.pk, by=User.objects.create_superuser("second"))
+
+
 def test_the_only_administrator_of_two_teams_who_is_the_superuser_acts_alone(team: Team, other: Team, agent: Agent):
     """As the first account of an installation is, by docs/operating.md."""
     first = member(User.objects.create_superuser("first"), team, "admin", "operator")

@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group, User
 from approvals.errors import ChangeDecided, ChangeRefused, ChangeStale, NotEligible, PolicyInvalid
 from approvals.models import AuditEvent, ChangeKind, ChangeOutcome, RuleChange
 from approvals.policies.guarded import AgentDraft, GroupDraft, MembershipDraft
+from approvals.services import changes
 from approvals.services.changes import confirm, confirm_alone, propose, withdraw
 from approvals.services.guarding import (
     propose_agent,
@@ -202,6 +203,19 @@ def test_nobody_confirms_what_they_proposed_or_what_is_about_them(team, admins: 
     assert roles_of(ann, team) == ["admin"]
     confirm(change_id=change.pk, by=person("abe", "admin"))
     assert roles_of(ann, team) == ["admin", "reviewer"]
+
+
+def test_nobody_fills_the_pages_with_proposals(agent, team, admins: Admins, person, monkeypatch) -> None:
+    amy, ann = admins
+    person("fay", "operator")
+    monkeypatch.setattr(changes, "MOST_OPEN", 2)
+    waiting = [propose_key(agent=agent, by=amy, scopes=["runs:read"]).change for _ in range(2)]
+    with pytest.raises(ChangeRefused, match="take one back"):
+        propose_key(agent=agent, by=amy, scopes=["runs:read"])
+    propose_members(team=team, by=amy, group="lunch", add=["fay"])  # guards nothing: it waits for nobody
+    propose_key(agent=agent, by=ann, scopes=["runs:read"])
+    withdraw(change_id=waiting[0].pk, by=amy)
+    propose_key(agent=agent, by=amy, scopes=["runs:read"])
 
 
 def test_a_proposal_whose_base_changed_is_refused(team, admins: Admins, person) -> None:

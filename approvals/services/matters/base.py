@@ -35,6 +35,10 @@ class Matter(ABC):
         """The people whom it is about: none of them confirms it."""
         return frozenset()
 
+    def of_site(self) -> bool:
+        """Whether it gives somebody a superuser's account: then a superuser confirms it, whatever teams it touches."""
+        return False
+
     def withdrawn(self) -> None:  # noqa: B027 - most keep nothing but the proposal
         """Forget what was kept to apply it."""
 

@@ -95,5 +95,8 @@ class ResetLinkMatter(Matter):
     def subjects(self) -> frozenset[int]:
         return frozenset([self.person.pk])
 
+    def of_site(self) -> bool:
+        return self.person.is_superuser
+
     def apply(self, by: User) -> None:
         open_link(person=self.person, digest=bytes.fromhex(self.draft.digest), actor=Person(by).actor)
