@@ -28,7 +28,7 @@ from runs.principals import Person
 from runs.services.controlling import cancel_run
 from runs.services.refusals import note_refusal
 from runs.services.retention import erase_run
-from tests.approvals.scenes import ask, cast, in_doubt, open_on
+from tests.approvals.scenes import ask, cast, in_doubt, open_on, opened
 from tests.support.api import as_agent, in_browser, suspension
 from tests.support.cleaning import LEFT_ALONE, TABLES
 
@@ -253,6 +253,18 @@ def test_only_an_erased_run_lets_its_evidence_go(lives: list[Run]) -> None:
     assert other is not None
     with pytest.raises(IntegrityError, match="never change"), transaction.atomic():
         Revision.objects.filter(pk=other.pk).update(args='{"erased":true}')
+    # Whoever may write runs says that one is erased; the trail, which only grows, does not.
+    Run.objects.filter(pk=other.approval.run_id).update(erased_at=database_now())
+    with pytest.raises(IntegrityError, match="never change"), transaction.atomic():
+        Revision.objects.filter(pk=other.pk).update(args='{"erased":true}')
+
+
+def test_arguments_that_look_erased_do_not_keep_the_rest(agent: Agent) -> None:
+    card = opened(agent, args={"erased": True}, title=f"About {MARK}")
+    cancel_run(run_id=card.run_id, actor="system")
+    assert erase_run(run_id=card.run_id, actor="system", approvals=True)
+    assert holding() == set()
+    assert not erase_run(run_id=card.run_id, actor="system", approvals=True)
 
 
 def test_a_role_that_may_not_erase_the_trail_erases_the_rest(
