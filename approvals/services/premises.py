@@ -15,9 +15,12 @@ from approvals.models import PolicyVersion
 from runs.engine.gates import PrepareAgain
 from runs.hooks import Cursor
 
-ALONE = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+# A host that is cut off in the middle of opening keeps its locks until the server notices. Nobody waits so long.
+ALONE = "SELECT set_config('lock_timeout', '5s', true), pg_advisory_xact_lock(hashtextextended(%s, 0))"
 SHARED = """
-SELECT pg_advisory_xact_lock_shared(hashtextextended(%s, 0)), pg_advisory_xact_lock_shared(hashtextextended(%s, 0))
+SELECT set_config('lock_timeout', '5s', true),
+    pg_advisory_xact_lock_shared(hashtextextended(%s, 0)),
+    pg_advisory_xact_lock_shared(hashtextextended(%s, 0))
 """
 # A statement of its own, so that it sees what was committed while the locks were waited for. People's rejections only:
 # what a policy denies is rejected in the transaction that opens it. Only the last hour, for nothing takes so long to
