@@ -1,7 +1,7 @@
 # Everything that starts Fermata. Each target makes .venv first if need be; Python 3.11 or newer is all it needs.
 
 PYTHON ?= python3
-# Many tests wait for processes. Each test process has a Redis database of its own, of which there are sixteen.
+# Many tests wait for processes. Each test process has a Redis database of its own, 10 to 15: six at most.
 PROCESSES ?= $(shell $(PYTHON) -c "import os; print(min(6, os.cpu_count() * 3 // 2))")
 ARGS ?=
 
@@ -22,7 +22,7 @@ DEPLOYED := FERMATA_BASE_URL=https://fermata.example \
 help:
 	@echo "make up      run Fermata at http://127.0.0.1:8000 (PORT), in the foreground; Ctrl-C stops it"
 	@echo "make stop    stop it, also what a kill has left of it"
-	@echo "make test    run the tests, three for two cores (PROCESSES); ARGS=\"-k word\" goes to pytest"
+	@echo "make test    run the tests, three for two cores and six at most (PROCESSES); ARGS=\"-k word\" goes to pytest"
 	@echo "make bench   measure Fermata beside its peers and write benchmarks/RESULTS.md; QUICK=1 takes three minutes;"
 	@echo "             INBOX=1 measures the inbox with a million pending cards instead (half an hour, 20 GB)"
 	@echo "make check   lint, types, layers, templates, deployment settings, migrations"

@@ -194,13 +194,13 @@ class InvalidAsk(ApprovalError):
 
 @dataclass
 class TooManyPending(ApprovalError):
-    """The agent has as many open approvals as it may have."""
+    """With what is asked, the agent would have more open approvals than it may."""
 
     agent: str
     cap: int
 
     def __str__(self) -> str:
-        return f"{self.agent} already has {self.cap} open approvals"
+        return f"{self.agent} may have {self.cap} open approvals, and with these it would have more"
 
 
 @dataclass

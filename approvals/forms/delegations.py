@@ -17,7 +17,7 @@ class DelegationForm(forms.Form):
         label="Whose vote",
         required=False,
         empty_label="My own",
-        help_text="For somebody else it counts once another administrator has confirmed it.",
+        help_text="For somebody else it counts once another administrator, or a superuser, has confirmed it.",
     )
     taker = forms.ModelChoiceField(User.objects.none(), label="Who votes", empty_label="Choose somebody")
     starts_at = forms.DateTimeField(label="From, UTC", widget=MOMENT)

@@ -42,7 +42,9 @@ def delegation_lines(delegations: QuerySet[Delegation], viewer: User) -> list[De
                 delegation=given,
                 giver="you" if given.giver_id == viewer.pk else name_of(given.giver),
                 taker="You" if given.taker_id == viewer.pk else name_of(given.taker),
-                state=("In force" if is_on else "To come") if counts else "Waits for another administrator",
+                state=("In force" if is_on else "To come")
+                if counts
+                else "Waits for another administrator or a superuser",
                 tone="tone-accent" if is_on and counts else "",
                 counts=counts,
                 counts_high=given.confirmed_by_id is not None,

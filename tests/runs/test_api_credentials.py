@@ -308,7 +308,10 @@ def test_set_agent_changes_it_for_an_agent_that_is_there(agent: Agent) -> None:
     calls, asked = as_agent(agent), suspension()
     asked["snapshot"]["state"] = {"note": TOKEN}
     assert calls.post("/suspensions", asked).status_code == 400
-    assert said("redact") == f"{agent.name}: inputs and snapshots with a credential are now stored redacted.\n"
+    assert (
+        said("redact")
+        == f"{agent.name}: inputs, snapshots, titles and descriptions with a credential are now stored redacted.\n"
+    )
     assert calls.post("/suspensions", asked).status_code == 201
     assert "were already stored redacted" in said("redact")
     event = AuditEvent.objects.get(type="agent.changed")  # the second time changed nothing

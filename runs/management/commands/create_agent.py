@@ -25,7 +25,7 @@ class Command(BaseCommand):
             "--on-credentials",
             choices=OnCredentials.values,
             default=OnCredentials.REFUSE.value,
-            help="Refuse an input or snapshot that holds a credential (the default), or store it redacted.",
+            help="Refuse inputs, snapshots, titles and descriptions with a credential (the default), or redact them.",
         )
         parser.add_argument("--json", action="store_true", help='Print {"id", "name", "key"}.')
 

@@ -19,7 +19,7 @@ class Command(BaseCommand):
             "--on-credentials",
             choices=OnCredentials.values,
             required=True,
-            help="Refuse an input or snapshot that holds a credential, or store it redacted.",
+            help="Refuse inputs, snapshots, titles and descriptions that hold a credential, or store them redacted.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -30,4 +30,6 @@ class Command(BaseCommand):
         changed = set_on_credentials(agent=agent, on_credentials=OnCredentials(wanted))
         verb = "are now" if changed else "were already"
         outcome = "refused" if wanted == OnCredentials.REFUSE else "stored redacted"
-        self.stdout.write(f"{agent.name}: inputs and snapshots with a credential {verb} {outcome}.")
+        self.stdout.write(
+            f"{agent.name}: inputs, snapshots, titles and descriptions with a credential {verb} {outcome}."
+        )
