@@ -6,7 +6,7 @@ from typing import Any, Concatenate, ParamSpec
 
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -30,3 +30,8 @@ def signed_in(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
         return redirect_to_login(request.get_full_path() if request.method in {"GET", "HEAD"} else "/")
 
     return guarded
+
+
+def posted(request: HttpRequest) -> QueryDict | None:
+    """What a page's form is bound to: the body of a POST, and nothing while the page is only looked at."""
+    return request.POST if request.method == "POST" else None

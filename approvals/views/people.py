@@ -21,7 +21,7 @@ from approvals.queries.rules import teams_administered_by, teams_ruled_for
 from approvals.services import guarding
 from approvals.services.guarding import Drawn
 from approvals.views.doors import check_door
-from runs.access import signed_in
+from runs.access import posted, signed_in
 from runs.models import Agent, AgentKey, Team
 from runs.principals import Person
 from runs.services.agents import EVERYTHING
@@ -43,9 +43,7 @@ def people(request: HttpRequest, person: Person) -> HttpResponse:
 @signed_in
 def roles_proposal(request: HttpRequest, person: Person, team_id: int) -> HttpResponse:
     team = _administered(request, person, team_id)
-    form = RolesForm(
-        request.POST if request.method == "POST" else None, initial=_roles_of(team, request.GET.get("person", ""))
-    )
+    form = RolesForm(posted(request), initial=_roles_of(team, request.GET.get("person", "")))
     return _propose(
         request, form, "Propose roles", team,
         lambda: guarding.propose_roles(team=team, by=person.user, **form.asked()),
@@ -56,9 +54,7 @@ def roles_proposal(request: HttpRequest, person: Person, team_id: int) -> HttpRe
 @signed_in
 def group_proposal(request: HttpRequest, person: Person, team_id: int) -> HttpResponse:
     team = _administered(request, person, team_id)
-    form = GroupForm(
-        request.POST if request.method == "POST" else None, initial={"group": request.GET.get("group", "")[:80]}
-    )
+    form = GroupForm(posted(request), initial={"group": request.GET.get("group", "")[:80]})
     return _propose(
         request, form, "Propose who is in a group", team,
         lambda: guarding.propose_members(team=team, by=person.user, **form.asked()),
@@ -70,9 +66,7 @@ def group_proposal(request: HttpRequest, person: Person, team_id: int) -> HttpRe
 def agent_proposal(request: HttpRequest, person: Person, agent_id: UUID) -> HttpResponse:
     agent = _agent(request, person, agent_id)
     owners = "\n".join(agent.owners.order_by("username").values_list("username", flat=True))
-    form = AgentForm(
-        request.POST if request.method == "POST" else None, initial={"owners": owners, "team": agent.team.name}
-    )
+    form = AgentForm(posted(request), initial={"owners": owners, "team": agent.team.name})
     return _propose(
         request, form, f"Propose whose {agent.name} is", agent.team,
         lambda: guarding.propose_agent(agent=agent, by=person.user, **form.asked()),
@@ -84,7 +78,7 @@ def agent_proposal(request: HttpRequest, person: Person, agent_id: UUID) -> Http
 def key_proposal(request: HttpRequest, person: Person, agent_id: UUID) -> HttpResponse:
     """The answer shows the key, this once."""
     agent = _agent(request, person, agent_id)
-    form = KeyForm(request.POST if request.method == "POST" else None, initial={"scopes": "\n".join(EVERYTHING)})
+    form = KeyForm(posted(request), initial={"scopes": "\n".join(EVERYTHING)})
     return _propose(
         request, form, f"Propose a key for {agent.name}", agent.team,
         lambda: guarding.propose_key(agent=agent, by=person.user, **form.asked()),
@@ -114,7 +108,7 @@ def webhook_page(request: HttpRequest, person: Person, agent_id: UUID) -> HttpRe
 def webhook_proposal(request: HttpRequest, person: Person, agent_id: UUID) -> HttpResponse:
     """The answer shows the secret, this once, where a new one is drawn."""
     agent = _agent(request, person, agent_id)
-    form = WebhookForm(request.POST if request.method == "POST" else None)
+    form = WebhookForm(posted(request))
     return _propose(
         request, form, f"Propose where {agent.name} is told", agent.team,
         lambda: guarding.propose_webhook(agent=agent, by=person.user, **form.asked()),

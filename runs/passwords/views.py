@@ -7,7 +7,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
-from runs.access import signed_in
+from runs.access import posted, signed_in
 from runs.passwords.forms import ChangePasswordForm, NewPasswordForm
 from runs.principals import Person
 from runs.services.passwords import LinkRefused, PasswordRefused, change_password, digest_of, holder_of, use_link
@@ -20,7 +20,7 @@ LINK = "reset_link"  # of the session: the digest of the link that it came by
 @signed_in
 def own_password(request: HttpRequest, person: Person) -> HttpResponse:
     """One's own. It ends every other session of the person's."""
-    form = ChangePasswordForm(request.POST if request.method == "POST" else None)
+    form = ChangePasswordForm(posted(request))
     if request.method == "POST" and form.is_valid():
         said = form.cleaned_data
         if authenticate(request, username=person.user.get_username(), password=said["current"]) != person.user:
@@ -60,7 +60,7 @@ def password_by_link(request: HttpRequest, text: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_password(request: HttpRequest) -> HttpResponse:
     """For whoever came by a link: no sign-in, once."""
-    form = NewPasswordForm(request.POST if request.method == "POST" else None)
+    form = NewPasswordForm(posted(request))
     digest = bytes.fromhex(request.session.get(LINK, ""))
     try:
         holder = holder_of(digest)

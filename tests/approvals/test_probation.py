@@ -68,7 +68,8 @@ def test_the_card_says_why(agent: Agent, reviewer: User, move_clock: MoveClock) 
     page = client.get(f"/approvals/{high(agent).pk}/").content.decode()
 
     assert "Your password was set less than 24 h ago. For high risk you can decide from" in page
-    assert "For 1 day afterwards you cannot decide about high risk." in client.get("/password/").content.decode()
+    said = client.get("/password/").content.decode()
+    assert "For 1 day afterwards you cannot decide about high risk, nor confirm" in said
 
 
 def test_a_vote_under_hold_falls_with_a_new_password(agent: Agent, reviewer: User, move_clock: MoveClock) -> None:

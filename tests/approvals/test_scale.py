@@ -35,7 +35,7 @@ BOUNDS = {
     "approvals.queries.queue.COUNTED": 10,
     "approvals.queries.queue.LOOKED_AT": 20,
     "approvals.queries.trouble.MOST": 10,
-    "runs.services.sweeping.LOOKED_AT": 100,
+    "runs.services.sweeping.LOOKED_AT": 20,
     "runs.views.PAGE": 5,
 }
 READ = """
