@@ -24,7 +24,7 @@ help:
 	@echo "make stop    stop it, also what a kill has left of it"
 	@echo "make test    run the tests, three for two cores and six at most (PROCESSES); ARGS=\"-k word\" goes to pytest"
 	@echo "make bench   measure Fermata beside its peers and write benchmarks/RESULTS.md; QUICK=1 takes three minutes;"
-	@echo "             INBOX=1 measures the inbox with a million pending cards instead (half an hour, 20 GB)"
+	@echo "             INBOX=1 measures the inbox with a million pending cards instead (a quarter of an hour, 18 GB)"
 	@echo "make check   lint, types, layers, templates, deployment settings, migrations"
 	@echo ""
 	@echo "FERMATA_HOME (.fermata) is where the embedded PostgreSQL and Valkey keep their data;"

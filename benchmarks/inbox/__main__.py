@@ -1,7 +1,7 @@
 """`make bench INBOX=1`: how long each page takes with a thousand pending cards and with a million, and how many times.
 
-Takes half an hour on two quiet cores, most of it to fill the larger database, and 20 GB of disk while it runs. QUICK=1:
-with 200 and 20,000, in ten minutes, and the result is only printed.
+Takes a quarter of an hour on two quiet cores, half of it to fill the larger database, and 18 GB of disk while it runs.
+QUICK=1: with 200 and 20,000, in ten minutes, and the result is only printed.
 """
 
 import json
