@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from threading import Timer
 from typing import Self
 
 from django.core.exceptions import ImproperlyConfigured
 
 from approvals.audit.hashing import SignedSeal
 from runs.webhooks.addresses import AddressRefused, Target, look_up, parse
+from runs.webhooks.deadlines import hanging_up, shut
 from runs.webhooks.posting import NotPosted, post_to
 
 TIMEOUT = 5.0  # seconds, for connecting to a syslog server and for all that follows; for all of a webhook
@@ -119,26 +119,21 @@ def _counted(lines: Sequence[bytes]) -> bytes:
 
 @contextmanager
 def _ends(remote: socket.socket) -> Iterator[None]:
-    """A socket's time-out starts anew with each byte; this one does not. Raises TimeoutError."""
+    """Raises TimeoutError."""
     late = False
 
     def hang_up() -> None:
         nonlocal late
         late = True
-        with suppress(OSError):  # it is closed already
-            socket.socket.shutdown(remote, socket.SHUT_RDWR)
+        shut(remote)
 
-    timer = Timer(TIMEOUT, hang_up)
-    timer.daemon = True
-    timer.start()
     try:
-        yield
+        with hanging_up(hang_up, after=TIMEOUT):
+            yield
     except OSError as error:
         if late:
             raise TimeoutError(f"it was not done within {TIMEOUT:g} s") from error
         raise
-    finally:
-        timer.cancel()
     if late:
         raise TimeoutError(f"it was not done within {TIMEOUT:g} s")
 

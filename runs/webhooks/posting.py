@@ -6,14 +6,13 @@ import http.client
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from threading import Timer
 
 from runs.webhooks.addresses import Address, AddressRefused, Target, parse, resolve
+from runs.webhooks.deadlines import hanging_up, shut
 
 ALTOGETHER = 10.0  # seconds, from the first connection to the answer's head
 MOST_RETRY_AFTER = 86_400.0  # seconds
@@ -66,7 +65,7 @@ def post_to(
         raise NotPosted(f"its name cannot be resolved ({type(error).__name__})") from error
     connection = _Pinned(target, addresses, within)
     try:
-        with _ends(connection, within):
+        with hanging_up(connection.hang_up, after=within):
             connection.request("POST", target.path, body, {"User-Agent": "Fermata", "Connection": "close", **headers})
             response = connection.getresponse()
             answer = response.read(read)
@@ -108,8 +107,7 @@ class _Pinned(http.client.HTTPConnection):
         """End a request whose time is over, from another thread, whatever it waits for."""
         self.is_late = True
         if self.sock is not None:
-            with suppress(OSError):  # it is closed already
-                socket.socket.shutdown(self.sock, socket.SHUT_RDWR)
+            shut(self.sock)
 
     def _connected(self) -> socket.socket:
         refused: OSError = TimeoutError()
@@ -127,18 +125,6 @@ class _Pinned(http.client.HTTPConnection):
             else:
                 return connected
         raise refused
-
-
-@contextmanager
-def _ends(connection: _Pinned, within: float) -> Iterator[None]:
-    """A socket's time-out starts anew with each byte; this one does not."""
-    timer = Timer(within, connection.hang_up)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _retry_after(text: str | None) -> float | None:
