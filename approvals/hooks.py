@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -22,10 +22,9 @@ class RunHooks:
         audit.append_all(cursor, [_event(run_id, team_id, type, actor, body)])
 
     def record_change(
-        self, cursor: Cursor, *, team_id: int | None, type: str, actor: str, body: dict[str, Any]
+        self, cursor: Cursor, *, teams: Collection[int], type: str, actor: str, body: dict[str, Any]
     ) -> None:
-        chain = "site" if team_id is None else f"team:{team_id}"
-        audit.append(cursor, chain=chain, type=audit.EventType(type), actor=actor, team_id=team_id, body=body)
+        audit.append_to_teams(cursor, teams or [None], type=type, actor=actor, body=body)
 
     def run_ended(
         self,

@@ -3,7 +3,7 @@
 Every function that writes gets the cursor of the transaction that holds the run's lock, and uses plain SQL on it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, Protocol, cast
@@ -31,9 +31,9 @@ class Hooks(Protocol):
         """Write an event of the run's life into the audit trail."""
 
     def record_change(
-        self, cursor: Cursor, *, team_id: int | None, type: str, actor: str, body: dict[str, Any]
+        self, cursor: Cursor, *, teams: Collection[int], type: str, actor: str, body: dict[str, Any]
     ) -> None:
-        """Write a change of a team's agents, keys or people into the audit trail. No team: it belongs to none."""
+        """Write a change of the teams' agents, keys or people into the audit trail. No team: it belongs to none."""
 
     def run_ended(
         self,

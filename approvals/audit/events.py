@@ -1,7 +1,7 @@
 """Writing events. The hash is computed in the database (migration `audit_triggers`), under the chain's lock."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -104,6 +104,33 @@ def append(
     append_all(
         cursor,
         [Event(chain=chain, type=type, actor=actor, team_id=team_id, body=body, person_id=person_id)],
+    )
+
+
+def append_to_teams(
+    cursor: Cursor,
+    teams: Collection[int | None],
+    *,
+    type: str,
+    actor: str,
+    body: dict[str, Any],
+    person_id: int | None = None,
+) -> None:
+    """`append_all` for the same event in the chain of each team (ids; None: the site's), in the order in which chains
+    are locked."""
+    append_all(
+        cursor,
+        [
+            Event(
+                chain="site" if team is None else f"team:{team}",
+                type=type,
+                actor=actor,
+                team_id=team,
+                body=body,
+                person_id=person_id,
+            )
+            for team in sorted(teams, key=str)
+        ],
     )
 
 

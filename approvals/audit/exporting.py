@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from approvals.audit import jsonl
-from approvals.audit.events import EventType, append
+from approvals.audit.events import EventType, append_to_teams
 from approvals.audit.hashing import SignedSeal, merkle_levels, merkle_path
 from approvals.audit.jsonl import End, Header
 from approvals.audit.keys import public_bytes, signing_key
@@ -73,9 +73,7 @@ def refuse_export(*, actor: str, teams: Sequence[int]) -> None:
     """Put on record, in the chains of the teams (ids) that `actor` knows, that they wanted the trail."""
     body = {"attempt": "export the trail", "reason": "NotEligible", "message": NOT_AUDITOR}
     with connection.cursor() as cursor:
-        for team in sorted(teams, key=str):
-            chain, refused = f"team:{team}", EventType.ATTEMPT_REFUSED
-            append(cursor, chain=chain, type=refused, actor=actor, team_id=team, body=body)
+        append_to_teams(cursor, teams, type=EventType.ATTEMPT_REFUSED, actor=actor, body=body)
 
 
 @transaction.atomic
@@ -83,9 +81,7 @@ def _record(*, as_format: Format, actor: str, filters: Filters, teams: Sequence[
     """In each exported team's own chain, so that its auditors see it; in the site's if it is all of them."""
     body = {"format": as_format, "filters": filters.described()}
     with connection.cursor() as cursor:
-        for team in sorted(teams, key=str) if teams else [None]:
-            chain = f"team:{team}" if team else "site"
-            append(cursor, chain=chain, type=EventType.AUDIT_EXPORTED, actor=actor, team_id=team, body=body)
+        append_to_teams(cursor, teams or [None], type=EventType.AUDIT_EXPORTED, actor=actor, body=body)
 
 
 class _Jsonl:

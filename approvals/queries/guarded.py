@@ -12,6 +12,8 @@ from approvals.policies.requirements import group_pool
 from approvals.states import OPEN
 from runs.clock import DatabaseNow
 from runs.models import Membership, Role
+from runs.principals import Person
+from runs.queries import teams_of
 
 DECIDING = frozenset({Role.REVIEWER, Role.ADMIN})  # a vote, and the second signature
 
@@ -48,4 +50,4 @@ def teams_relying_on(person: User) -> frozenset[int]:
 
 def teams_lent_by(giver: User) -> frozenset[int]:
     """The teams that a delegation of the person touches: those whose high risk they have a part in, or else theirs."""
-    return teams_relying_on(giver) or frozenset(Membership.objects.filter(user=giver).values_list("team_id", flat=True))
+    return teams_relying_on(giver) or frozenset(teams_of(Person(giver)))

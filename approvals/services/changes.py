@@ -164,8 +164,7 @@ def _record(cursor: Cursor, matter: Matter, by: User, what: str) -> None:
     """Into the trail of every team concerned."""
     change = matter.change
     body = {"what": what, "kind": change.kind, "change": change.pk, "rule": change.body, "message": change.reason}
-    for team in concerned(change):
-        audit.append(cursor, chain=f"team:{team}", type=matter.event, actor=Person(by).actor, team_id=team, body=body)
+    audit.append_to_teams(cursor, concerned(change), type=matter.event, actor=Person(by).actor, body=body)
 
 
 def _digest(text: str) -> str:

@@ -20,8 +20,8 @@ from approvals.services.deciding import retry_deadlocks
 from approvals.services.refusing import attempting
 from runs.clock import database_now
 from runs.hooks import Cursor
-from runs.models import Membership
 from runs.principals import Person
+from runs.queries import teams_of
 
 LONGEST = timedelta(days=90)
 
@@ -113,7 +113,7 @@ def _deciding(delegation_id: int, by: User, attempt: str) -> Iterator[tuple[Curs
 
 
 def _teams(person: User) -> frozenset[int]:
-    return frozenset(Membership.objects.filter(user=person).values_list("team_id", flat=True))
+    return frozenset(teams_of(Person(person)))
 
 
 def _told(given: Delegation) -> frozenset[int]:
@@ -126,20 +126,18 @@ def _administers(person: User, teams: frozenset[int]) -> bool:
 
 
 def _record(cursor: Cursor, given: Delegation, by: User, what: str) -> None:
-    for team in sorted(_told(given), key=str):
-        audit.append(
-            cursor,
-            chain=f"team:{team}",
-            type=EventType.DELEGATION_CHANGED,
-            actor=Person(by).actor,
-            team_id=team,
-            person_id=given.giver_id,
-            body={
-                "what": what,
-                "delegation": given.pk,
-                "giver": given.giver_id,
-                "taker": given.taker_id,
-                "starts_at": given.starts_at.isoformat(),
-                "ends_at": given.ends_at.isoformat(),
-            },
-        )
+    audit.append_to_teams(
+        cursor,
+        _told(given),
+        type=EventType.DELEGATION_CHANGED,
+        actor=Person(by).actor,
+        person_id=given.giver_id,
+        body={
+            "what": what,
+            "delegation": given.pk,
+            "giver": given.giver_id,
+            "taker": given.taker_id,
+            "starts_at": given.starts_at.isoformat(),
+            "ends_at": given.ends_at.isoformat(),
+        },
+    )

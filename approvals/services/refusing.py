@@ -46,15 +46,9 @@ def attempting(*, by: User, attempt: str, teams: Collection[int], **facts: Any) 
         except ChangeRefused as refusal:
             refused = refusal
             body = {"attempt": attempt, **facts, "reason": type(refusal).__name__, "message": str(refusal)}
-            for team in sorted(teams, key=str) if _knows(by, teams) else ():
-                audit.append(
-                    cursor,
-                    chain=f"team:{team}",
-                    type=EventType.ATTEMPT_REFUSED,
-                    actor=Person(by).actor,
-                    team_id=team,
-                    body=body,
-                )
+            if _knows(by, teams):
+                refused_to = Person(by).actor
+                audit.append_to_teams(cursor, teams, type=EventType.ATTEMPT_REFUSED, actor=refused_to, body=body)
     if refused is not None:
         raise refused
 

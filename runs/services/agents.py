@@ -147,10 +147,8 @@ def change_agent(*, agent: Agent, owners: Sequence[int], team: Team, by: User) -
     if Agent.objects.filter(team=team, name=agent.name).exclude(pk=agent.pk).exists():
         raise AgentExists(name=agent.name, team=team.name)
     before = {"owners_before": sorted(agent.owners.values_list("pk", flat=True)), "team_before": agent.team_id}
-    facts = {"name": agent.name, "owners": sorted(owners), "team": team.pk, **before}
-    for told in sorted({agent.team_id, team.pk}, key=str):
-        agent.team_id = told
-        _record(agent, "agent.changed", by, facts)
+    facts = {"agent": str(agent.pk), "name": agent.name, "owners": sorted(owners), "team": team.pk, **before}
+    record_change(teams={agent.team_id, team.pk}, type="agent.changed", actor=actor_of(by), facts=facts)
     agent.team = team
     agent.save(update_fields=["team"])
     agent.owners.set(owners)

@@ -15,10 +15,10 @@ from django.db import connection, transaction
 
 from checkpoints.errors import Unreadable
 from runs.dispatch import ring_post_now
-from runs.hooks import hooks
 from runs.models import Webhook, WebhookPost
 from runs.services.announcing import RUN_READY, announce
 from runs.services.locking import lock_run
+from runs.services.webhooks import record_webhook
 from runs.webhooks.messages import body_of, headers_for
 from runs.webhooks.posting import NotPosted, Reply, post
 
@@ -201,13 +201,7 @@ def _record_failure(attempt: _Attempt, why: str, reply: Reply | None = None) -> 
             return
         cursor.execute(POSTPONED, (why[:300], wait, attempt.post.id))
         if is_gone:
-            hooks().record_change(
-                cursor,
-                team_id=webhook.agent.team_id,
-                type="webhook.changed",
-                actor="system",
-                body={"agent": str(webhook.agent_id), "change": "gone", "url": webhook.shown_url},
-            )
+            record_webhook(webhook, "gone")
     log.warning("webhook of agent %s: %s (attempt %d)", webhook.agent_id, why, attempt.post.attempts + 1)
 
 

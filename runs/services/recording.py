@@ -17,11 +17,9 @@ def actor_of(by: User | None) -> str:
 
 
 def record_change(*, teams: Iterable[int], type: str, actor: str, facts: dict[str, Any]) -> None:
-    """Into the trail of each of `teams`, in the order in which their chains are locked; of the site where none is."""
-    told: list[int | None] = [*sorted(teams, key=str)]
+    """Into the trail of each of `teams`; of the site where there is none."""
     with connection.cursor() as cursor:
-        for team in told or [None]:
-            hooks().record_change(cursor, team_id=team, type=type, actor=actor, body=facts)
+        hooks().record_change(cursor, teams=[*teams], type=type, actor=actor, body=facts)
 
 
 def record_person(*, person: int, type: str, actor: str, facts: dict[str, Any]) -> None:

@@ -90,7 +90,7 @@ def add_webhook(*, drawn: UUID, by: User | None) -> Webhook:
     _forgive(webhook)
     webhook.save()
     wanted.delete()
-    _record(webhook, change, by, {"new_secret": wanted.secret is not None})
+    record_webhook(webhook, change, by, new_secret=wanted.secret is not None)
     return webhook
 
 
@@ -109,13 +109,13 @@ def verify_webhook(*, agent: Agent, by: User | None = None) -> Webhook:
         if current is None or (current.url, bytes(current.secret)) != (webhook.url, bytes(webhook.secret)):
             why = "the webhook was changed meanwhile: verify it again"
         if why:
-            _record(webhook, "not verified", by, {"why": why})
+            record_webhook(webhook, "not verified", by, why=why)
         elif current is not None:
             current.verified_at = database_now()
             _forgive(current)
             current.save()
             WebhookPost.objects.filter(agent=agent, state=PostState.PENDING).update(next_attempt_at=DatabaseNow())
-            _record(current, "verified", by, {})
+            record_webhook(current, "verified", by)
             ring_post(agent.pk)
     if why or current is None:
         raise WebhookRefused(f"not verified: {why}")
@@ -128,7 +128,7 @@ def remove_webhook(*, agent: Agent, by: User | None = None) -> None:
     with transaction.atomic(durable=True):
         deleted, _ = Webhook.objects.filter(agent=agent).delete()
         if deleted:  # and not removed by somebody else meanwhile
-            _record(webhook, "removed", by, {})
+            record_webhook(webhook, "removed", by)
 
 
 def _forgive(webhook: Webhook) -> None:
@@ -158,6 +158,7 @@ def _why_not(status: int, answer: bytes, challenge: str) -> str:
     return ""
 
 
-def _record(webhook: Webhook, change: str, by: User | None, facts: dict[str, Any]) -> None:
+def record_webhook(webhook: Webhook, change: str, by: User | None = None, **facts: Any) -> None:
+    """Into the audit trail of the agent's team, in the caller's transaction."""
     facts = {"agent": str(webhook.agent_id), "change": change, "url": webhook.shown_url, **facts}
     record_change(teams=[webhook.agent.team_id], type="webhook.changed", actor=actor_of(by), facts=facts)
