@@ -21,7 +21,7 @@ from checkpoints import codec
 from runs import bodies
 from runs.clock import database_now
 from runs.engine.gates import PrepareAgain
-from runs.models import Agent, Gate, Run, RunHead, Step
+from runs.models import Agent, Gate, Membership, Run, RunHead, Step, Team
 from runs.services.locking import lock_run
 from runs.states import GateKind, ResumeMode, RunKind, RunStatus, StepState, SuspendReason
 
@@ -118,6 +118,12 @@ def policy(agent: Agent, name: str, *seats: tuple[str | None, int], **fields: An
     quorum = canonical.dumps([{"group": group, "count": count} for group, count in seats])
     made.versions.create(number=1, quorum=quorum, **fields)
     return made
+
+
+def member(name: str, team: Team, *roles: str) -> User:
+    user = User.objects.create_user(name)
+    Membership.objects.create(user=user, team=team, roles=list(roles))
+    return user
 
 
 def in_group(user: User, *names: str) -> User:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 
 from approvals.errors import ChangeRefused
 from approvals.models import AuditEvent, RuleChange
@@ -17,6 +16,7 @@ from runs.models import Agent, Membership, Team
 from runs.services.people import set_active
 from tests.approvals.scenes import opened, policy
 from tests.support.api import as_person
+from tests.support.pages import browser
 
 pytestmark = pytest.mark.django_db
 
@@ -41,12 +41,6 @@ def other(db: None) -> Team:
 def member(user: User, team: Team, *roles: str) -> User:
     Membership.objects.create(user=user, team=team, roles=list(roles))
     return user
-
-
-def browser(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 def told(team: Team, type: str) -> list[tuple[str, str]]:

@@ -8,7 +8,6 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 
 from approvals.errors import DelegationRefused
 from approvals.models import AuditEvent, Delegation
@@ -17,7 +16,8 @@ from approvals.states import ApprovalStatus
 from runs.clock import database_now
 from runs.models import Agent, Membership, Team
 from runs.services.passwords import change_password
-from tests.approvals.scenes import cast, in_group, opened, policy
+from tests.approvals.scenes import cast, in_group, member, opened, policy
+from tests.support.pages import browser
 
 pytestmark = pytest.mark.django_db
 
@@ -52,18 +52,6 @@ def other(db: None) -> Team:
 def lend(giver: User, taker: User, by: User | None = None, *, days: int = 7) -> Delegation:
     now = database_now()
     return delegate(giver=giver, taker=taker, starts_at=now, ends_at=now + timedelta(days=days), by=by or giver)
-
-
-def member(name: str, team: Team, *roles: str) -> User:
-    user = User.objects.create_user(name)
-    Membership.objects.create(user=user, team=team, roles=list(roles))
-    return user
-
-
-def browser(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 def refusals(team: Team) -> list[tuple[str, str]]:

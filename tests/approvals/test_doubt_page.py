@@ -6,21 +6,15 @@ from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 
 from approvals.models import Approval, Grant
 from approvals.states import ApprovalStatus, GrantStatus
 from runs.models import Agent, Step
 from runs.states import StepState
 from tests.approvals.scenes import cast, in_doubt, opened, run_status
+from tests.support.pages import browser
 
 pytestmark = pytest.mark.django_db
-
-
-def browser(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 @pytest.fixture

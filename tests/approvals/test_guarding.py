@@ -26,7 +26,7 @@ from runs.clock import database_now
 from runs.models import Agent, AgentKey, Membership, ResetLink, Team
 from runs.services.agents import create_agent, issue_key
 from runs.services.passwords import LinkRefused, change_password, digest_of, use_link
-from tests.approvals.scenes import cast, in_group, opened, policy
+from tests.approvals.scenes import cast, in_group, member, opened, policy
 from tests.support.api import Caller
 
 pytestmark = pytest.mark.django_db
@@ -43,12 +43,6 @@ def admins(person: Callable[..., User]) -> Admins:
 @pytest.fixture
 def other(db: None) -> Team:
     return Team.objects.create(name="Elsewhere")
-
-
-def member(name: str, team: Team, *roles: str) -> User:
-    user = User.objects.create_user(name)
-    Membership.objects.create(user=user, team=team, roles=list(roles))
-    return user
 
 
 def roles_of(user: User, team: Team) -> list[str]:

@@ -17,20 +17,11 @@ from runs.models import Agent, AgentKey, Membership, Team
 from runs.services.agents import issue_key
 from tests.approvals.scenes import in_group, policy
 from tests.support.api import Caller
+from tests.support.pages import browser, text
 
 pytestmark = pytest.mark.django_db
 
 NEW = "a stapler under the willow"
-
-
-def browser(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
-
-
-def text(client: Client, path: str) -> str:
-    return " ".join(re.sub(r"<[^>]+>", " ", client.get(path).content.decode()).split())
 
 
 @pytest.fixture

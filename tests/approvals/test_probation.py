@@ -10,7 +10,6 @@ from io import StringIO
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.test import Client
 
 from approvals.errors import ChangeRefused, NotEligible
 from approvals.models import Approval, Policy, RuleChange
@@ -25,6 +24,7 @@ from runs.models import Agent, Team
 from runs.services.passwords import change_password, draw_link, open_link, use_link
 from runs.services.people import set_roles
 from tests.approvals.scenes import HOLD, cast, in_group, opened, policy
+from tests.support.pages import browser
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -62,8 +62,7 @@ def test_a_new_password_does_not_count_for_a_day(agent: Agent, reviewer: User, m
 def test_the_card_says_why(agent: Agent, reviewer: User, move_clock: MoveClock) -> None:
     move_clock(LATER)
     change_password(person=reviewer, password=NEW)
-    client = Client()
-    client.force_login(reviewer, backend="django.contrib.auth.backends.ModelBackend")
+    client = browser(reviewer)
 
     page = client.get(f"/approvals/{high(agent).pk}/").content.decode()
 
@@ -238,6 +237,5 @@ def test_a_team_is_not_covered_by_who_is_too_new_there(agent, team: Team, person
 
 
 def page_of(viewer: User, change: RuleChange) -> str:
-    client = Client()
-    client.force_login(viewer, backend="django.contrib.auth.backends.ModelBackend")
+    client = browser(viewer)
     return client.get(f"/rules/changes/{change.pk}/").content.decode()

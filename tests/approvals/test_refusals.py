@@ -20,6 +20,7 @@ from runs.clock import database_now
 from runs.models import Agent, Membership, Team
 from runs.services.agents import issue_key
 from tests.approvals.scenes import opened, parked_run, policy
+from tests.support.pages import browser
 
 pytestmark = pytest.mark.django_db
 
@@ -158,8 +159,7 @@ def test_pages_put_on_record_who_tries(agent: Agent, team: Team, amy: User, pers
         policy=policy(agent, "Money", (None, 1)).pk, rule=rule.pk,
     )  # fmt: skip
     for user in (stranger, olga):
-        client = Client()
-        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        client = browser(user)
         clients[user.username] = client.post(path).status_code
 
     assert clients == {"stranger": 404, "olga": 403}
@@ -169,8 +169,7 @@ def test_pages_put_on_record_who_tries(agent: Agent, team: Team, amy: User, pers
 def test_wanting_the_trail_is_put_on_record(team: Team, person: Callable[..., User], stranger: User) -> None:
     olga = person("olga", "operator")
     for user in (stranger, olga):
-        client = Client()
-        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        client = browser(user)
         assert client.post("/audit/export/", {"format": "jsonl"}).status_code == 403
     assert [(each["actor"], each["attempt"]) for each in refusals(f"team:{team.pk}")] == [
         (f"person:{olga.pk}", "export the trail")
@@ -178,8 +177,7 @@ def test_wanting_the_trail_is_put_on_record(team: Team, person: Callable[..., Us
 
 
 def test_looking_at_a_form_is_no_attempt(team: Team, amy: User, person: Callable[..., User]) -> None:
-    client = Client()
-    client.force_login(person("olga", "operator"), backend="django.contrib.auth.backends.ModelBackend")
+    client = browser(person("olga", "operator"))
     assert client.get(f"/rules/teams/{team.pk}/policies/propose/").status_code == 403
     assert not refusals(f"team:{team.pk}")
 

@@ -15,6 +15,7 @@ from approvals.services.delegating import delegate
 from runs.clock import database_now
 from runs.models import Agent, Membership, Team
 from tests.approvals.scenes import cast, in_group, opened, policy
+from tests.support.pages import browser
 
 pytestmark = pytest.mark.django_db
 
@@ -28,12 +29,6 @@ POLICY = {
     "allow_edits": "on",
 }
 RULE = {"name": "Small", "tools": "refund", "window": "1 day", "max_count": "5", "ends_at": "2100-01-01T00:00"}
-
-
-def browser(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
+from tests.support.pages import browser
 from tests.support.web import Web
 
 # Playwright keeps an event loop in this thread, which Django takes for asynchronous code.
@@ -69,8 +69,7 @@ class Visitor:
         return self.go(f"/approvals/{card.pk}/{query}")
 
     def sign_in(self, user: User) -> None:
-        client = Client()
-        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        client = browser(user)
         cookie = next(morsel.value for name, morsel in client.cookies.items() if name.startswith("sessionid"))
         url = f"http://127.0.0.1:{self.web.port}"
         self.page.context.add_cookies([{"name": f"sessionid-{self.web.port}", "value": cookie, "url": url}])

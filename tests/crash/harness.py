@@ -25,6 +25,7 @@ from runs.services.sweeping import sweep
 from tests.support.processes import ROOT, environment
 
 LEASE_SECONDS = 1
+ACTIONS = {"kill": f"signal {signal.SIGKILL}", "stop": "stopped", "cut": "struck", "lose": "struck"}
 
 
 class Receiver:
@@ -115,6 +116,16 @@ def answer_as_a_person_would(run: Run, reviewer: User, receiver: Receiver) -> No
                 message="",
                 hold=timedelta(0),
             )
+
+
+def interrupted(run: Run, *, stage: str, point: str, forks: Forks, reviewer: User, receiver: Receiver) -> int:
+    """Let a worker take the run to `point`, `name:action`, before its gate or `after` the decision; the worker's id."""
+    if stage == "after":
+        assert forks.wait(forks.fork(run.id)) == "done"
+        answer_as_a_person_would(run, reviewer, receiver)
+    doomed = forks.fork(run.id, point)
+    assert forks.wait(doomed) == ACTIONS[point.partition(":")[2]]
+    return doomed
 
 
 def go_on_to_the_end(

@@ -26,11 +26,10 @@ from runs.engine.failpoints import NAMES
 from runs.models import Agent
 from runs.services.starting import start_run
 from tests.crash import flows
-from tests.crash.harness import LEASE_SECONDS, Forks, Receiver, answer_as_a_person_would, check, go_on_to_the_end
+from tests.crash.harness import ACTIONS, LEASE_SECONDS, Forks, Receiver, check, go_on_to_the_end, interrupted
 from tests.support.struck import PROPERTY
 from tests.support.waiting import until
 
-ACTIONS = {"kill": f"signal {signal.SIGKILL}", "stop": "stopped", "cut": "struck", "lose": "struck"}
 BEFORE_THE_GATE = ("claim", "load", "intent", "call", "outcome", "checkpoint", "gate", "release")
 AFTER_THE_DECISION = ("claim", "load", "intent", "call", "outcome", "checkpoint", "finish", "release")
 EFFECTS_ONLY = {"intent", "call", "outcome"}
@@ -60,11 +59,8 @@ def test_interrupted_anywhere_nothing_is_lost_and_nothing_is_done_twice(
     record_property: Callable[[str, object], None],
 ) -> None:
     run = start_run(agent=agent, workflow=f"crash/{kind}", input=None)
-    if stage == "after":
-        assert forks.wait(forks.fork(run.id)) == "done"
-        answer_as_a_person_would(run, reviewer, receiver)
-    doomed = forks.fork(run.id, f"{name}:{action}")
-    assert forks.wait(doomed) == ACTIONS[action]
+    point = f"{name}:{action}"
+    doomed = interrupted(run, stage=stage, point=point, forks=forks, reviewer=reviewer, receiver=receiver)
     struck_at = boot_time()
     record_property(PROPERTY, (name, kind, action))
     go_on_to_the_end(run, forks=forks, reviewer=reviewer, receiver=receiver, move_clock=move_clock)

@@ -15,8 +15,8 @@ from runs.bodies import opened, result_place
 from runs.engine.failpoints import NAMES
 from runs.models import Agent, Gate, Run, Step
 from runs.services.starting import start_run
-from tests.crash.harness import Forks, Receiver, answer_as_a_person_would, check, go_on_to_the_end
-from tests.crash.test_failpoints import ACTIONS, AFTER_THE_DECISION, BEFORE_THE_GATE
+from tests.crash.harness import Forks, Receiver, check, go_on_to_the_end, interrupted
+from tests.crash.test_failpoints import AFTER_THE_DECISION, BEFORE_THE_GATE
 
 INTERRUPTED = (("keyed", "kill"), ("once", "kill"), ("once", "cut"), ("once", "lose"))
 
@@ -50,10 +50,7 @@ def test_nothing_is_done_twice_although_boundaries_are_skipped(
     move_clock: Callable[[timedelta], None],
 ) -> None:
     run = start_run(agent=agent, workflow=f"lazy/{kind}", input=None)
-    if stage == "after":
-        assert forks.wait(forks.fork(run.id)) == "done"
-        answer_as_a_person_would(run, reviewer, receiver)
-    assert forks.wait(forks.fork(run.id, f"{name}:{action}")) == ACTIONS[action]
+    interrupted(run, stage=stage, point=f"{name}:{action}", forks=forks, reviewer=reviewer, receiver=receiver)
     go_on_to_the_end(run, forks=forks, reviewer=reviewer, receiver=receiver, move_clock=move_clock)
     check(run, kind, receiver)
     check_turns(run)

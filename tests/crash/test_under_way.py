@@ -12,8 +12,8 @@ from django.contrib.auth.models import User
 
 from runs.models import Agent
 from runs.services.starting import start_run
-from tests.crash.harness import Forks, Receiver, answer_as_a_person_would, check, go_on_to_the_end
-from tests.crash.test_failpoints import ACTIONS
+from tests.crash import flows  # noqa: F401 - registers the workflows
+from tests.crash.harness import Forks, Receiver, check, go_on_to_the_end, interrupted
 
 BEFORE = ("checkpoint.before", "checkpoint.after", "intent.before", "call.before", "outcome.after", "gate.before")
 AFTER = ("checkpoint.before", "checkpoint.after", "finish.before")
@@ -48,9 +48,6 @@ def test_nothing_is_done_twice_while_a_checkpoint_is_under_way(
     move_clock: Callable[[timedelta], None],
 ) -> None:
     run = start_run(agent=agent, workflow=f"crash/{kind}", input=None)
-    if stage == "after":
-        assert forks.wait(forks.fork(run.id)) == "done"
-        answer_as_a_person_would(run, reviewer, receiver)
-    assert forks.wait(forks.fork(run.id, f"{name}:{action}")) == ACTIONS[action]
+    interrupted(run, stage=stage, point=f"{name}:{action}", forks=forks, reviewer=reviewer, receiver=receiver)
     go_on_to_the_end(run, forks=forks, reviewer=reviewer, receiver=receiver, move_clock=move_clock)
     check(run, kind, receiver)

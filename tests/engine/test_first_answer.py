@@ -10,7 +10,6 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 
 from approvals.errors import AlreadyDecided
 from approvals.gates import Proposal, require_approvals
@@ -27,6 +26,7 @@ from tests.engine.conftest import Driver
 from tests.engine.deploys import Deployment
 from tests.engine.flows import CALLS, SWITCH, pay
 from tests.races.test_parking import at_once
+from tests.support.pages import browser
 
 WHY = "another question of this gate was answered first"
 CLOSED = {"call_1": "cancelled", "call_2": "cancelled", "call_3": "cancelled"}
@@ -78,8 +78,7 @@ def test_a_late_vote_is_told_that_it_is_closed(driver: Driver, parked: Run, revi
     with pytest.raises(AlreadyDecided) as late:
         driver.decide(pending["call_1"])
     assert (late.value.by, late.value.outcome) == (None, "cancelled")
-    client = Client()
-    client.force_login(reviewer, backend="django.contrib.auth.backends.ModelBackend")
+    client = browser(reviewer)
     ballot = {"verdict": "approve", "review": pending["call_3"].review}
     response = client.post(f"/approvals/{pending['call_3'].pk}/vote/", ballot)
     assert response.status_code == 409
@@ -87,8 +86,7 @@ def test_a_late_vote_is_told_that_it_is_closed(driver: Driver, parked: Run, revi
 
 
 def test_a_card_says_so_before_it_is_decided(driver: Driver, parked: Run, reviewer: User) -> None:
-    client = Client()
-    client.force_login(reviewer, backend="django.contrib.auth.backends.ModelBackend")
+    client = browser(reviewer)
     page = client.get(f"/approvals/{driver.pending(parked)['call_1'].pk}/").content.decode()
     assert "The first answer at this gate counts: it closes the other questions." in page
 

@@ -14,14 +14,9 @@ from runs.services.sweeping import sweep
 from runs.states import RunStatus
 from tests.engine import flows
 from tests.engine.conftest import Driver
+from tests.support.pages import browser
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def browser(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 def page(client: Client, path: str) -> str:

@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from approvals.models import AuditEvent
+from tests.support.pages import browser
 
 pytestmark = pytest.mark.django_db
 
@@ -72,8 +73,7 @@ def test_nor_does_a_superuser_set_their_own_password_there(root: Client, admin_u
 
 
 def test_an_account_is_closed_at_once_and_on_record(root: Client, reviewer: User) -> None:
-    session = Client()
-    session.force_login(reviewer, backend="django.contrib.auth.backends.ModelBackend")
+    session = browser(reviewer)
     root.post("/admin/auth/user/", {"action": "close", "_selected_action": [reviewer.pk]})
     assert not User.objects.get(pk=reviewer.pk).is_active
     assert session.get("/").status_code == 302

@@ -14,6 +14,7 @@ from runs.models import Agent
 from tests.approvals.scenes import parked_run
 from tests.checkpoints.store.runs import Run as Saved
 from tests.support.api import as_agent, as_person, suspension
+from tests.support.pages import browser
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "Zq8vR2xLw5TkP1nYb7Gd"
@@ -32,9 +33,7 @@ def saved(agent: Agent) -> Saved:
 
 @pytest.fixture
 def client(reviewer: User) -> Client:
-    client = Client()
-    client.force_login(reviewer, backend="django.contrib.auth.backends.ModelBackend")
-    return client
+    return browser(reviewer)
 
 
 def test_the_runs_page_lists_its_checkpoints(client: Client, saved: Saved) -> None:
@@ -160,7 +159,6 @@ def test_a_damaged_checkpoint_is_explained_and_not_downloaded(client: Client, sa
 
 
 def test_administrators_of_the_team_see_none_of_it(saved: Saved, person: Callable[..., User]) -> None:
-    client = Client()
-    client.force_login(person("boss", "admin"), backend="django.contrib.auth.backends.ModelBackend")
+    client = browser(person("boss", "admin"))
     for place in ("checkpoints/", "checkpoints/0/json/", "compare/?before=0&after=1"):
         assert client.get(f"/runs/{saved.id}/{place}").status_code == 404

@@ -20,17 +20,12 @@ from runs.clock import database_now
 from runs.models import Credential, ResetLink
 from runs.services.passwords import LINK_LIFE, LinkRefused, PasswordRefused, digest_of, draw_link, open_link, use_link
 from tests.support.api import PASSWORD
+from tests.support.pages import browser
 
 pytestmark = pytest.mark.django_db
 
 NEW = "a stapler under the willow"
 FORM = "/password/new/"
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 def link_for(person: User) -> str:
@@ -52,7 +47,7 @@ def told() -> list[str]:
 
 
 def test_ones_own_takes_the_old_one_and_ends_the_other_sessions(reviewer: User) -> None:
-    here, elsewhere = signed_in(reviewer), signed_in(reviewer)
+    here, elsewhere = browser(reviewer), browser(reviewer)
     wrong = here.post("/password/", {"current": "not it", "password": NEW, "again": NEW})
     assert (wrong.status_code, "That is not your password." in wrong.content.decode()) == (400, True)
 
@@ -88,7 +83,7 @@ def test_what_django_does_not_let_through_is_said_and_the_link_lives(
 
 
 def test_a_link_works_once_without_a_sign_in_and_ends_every_session(reviewer: User) -> None:
-    elsewhere, text, other = signed_in(reviewer), link_for(reviewer), link_for(reviewer)
+    elsewhere, text, other = browser(reviewer), link_for(reviewer), link_for(reviewer)
     first, second = came_by(text), came_by(text)
     for visitor in (first, second, first):  # reading it does not use it up
         assert "reviewer" in visitor.get(FORM).content.decode()
@@ -192,5 +187,5 @@ def test_a_service_says_what_is_wrong_with_a_password(reviewer: User) -> None:
 
 
 def test_the_admin_sends_one_to_ones_own_page(admin_user: User) -> None:
-    response = signed_in(admin_user).get("/admin/password_change/")
+    response = browser(admin_user).get("/admin/password_change/")
     assert (response.status_code, response["Location"]) == (302, "/password/")

@@ -16,6 +16,7 @@ from django.test import Client
 from runs.models import Agent
 from runs.services.agents import EVERYTHING, issue_key
 from runs.services.tokens import make_token
+from tests.support.pages import browser
 
 API = "/api/v1"
 PASSWORD = "correct horse battery"
@@ -54,9 +55,7 @@ def with_token(user: User, *, may_vote: bool = True) -> Caller:
 
 def in_browser(user: User) -> Caller:
     """With a session, and without any CSRF token."""
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return Caller(None, client)
+    return Caller(None, browser(user, enforce_csrf_checks=True))
 
 
 def suspension(*, args: Any = None, **changes: Any) -> dict[str, Any]:

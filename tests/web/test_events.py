@@ -8,17 +8,16 @@ from collections.abc import Callable
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
-from django.test import Client
 
 from runs.models import Agent
 from tests.approvals.scenes import cast, opened
+from tests.support.pages import browser
 from tests.support.web import Web
 
 
 def cookies(web: Web, user: User) -> str:
     """A session of this person, under the name that the web process gives its cookie."""
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    client = browser(user)
     return f"sessionid-{web.port}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
 
 

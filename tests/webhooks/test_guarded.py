@@ -16,6 +16,7 @@ from django.test import Client, override_settings
 from approvals.models import AuditBody, RuleChange
 from runs.models import Agent, DrawnWebhook, Webhook, WebhookPost
 from runs.services.webhooks import set_webhook
+from tests.support.pages import browser, text
 from tests.support.waiting import until
 from tests.webhooks.conftest import Receiver
 
@@ -27,12 +28,6 @@ WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS
 """
 
 
-def browser(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
-
-
 @pytest.fixture
 def amy(person: Callable[..., User]) -> Client:
     return browser(person("amy", "admin"))
@@ -41,10 +36,6 @@ def amy(person: Callable[..., User]) -> Client:
 @pytest.fixture
 def ann(person: Callable[..., User]) -> Client:
     return browser(person("ann", "admin"))
-
-
-def text(client: Client, path: str) -> str:
-    return " ".join(re.sub(r"<[^>]+>", " ", client.get(path).content.decode()).split())
 
 
 def page(agent: Agent, deed: str = "") -> str:
