@@ -1,7 +1,8 @@
 """Three append-only tables. `checkpoints.store` writes the rows in SQL; the ORM reads their plain columns.
 
 A run's history is stored once, in chunks; its state by top-level part, and a part that did not change is
-not written again. Columns stand in the order that PostgreSQL packs without padding.
+not written again. Columns stand in the order that PostgreSQL packs without padding. There are no check constraints:
+each row is covered by a digest or bound to its place, and checked whenever it is read.
 """
 
 from django.db import models
@@ -38,15 +39,6 @@ class Checkpoint(models.Model):
     manifest = models.BinaryField(help_text="msgpack: state part name to the seq that introduced it.")
     body = models.BinaryField()
 
-    class Meta:
-        constraints = (
-            models.CheckConstraint(
-                name="checkpoints_checkpoint_not_negative",
-                condition=models.Q(seq__gte=0, epoch__gte=0, turn__gte=0, history_length__gte=0, size__gte=0),
-            ),
-            models.CheckConstraint(name="checkpoints_checkpoint_reason", condition=models.Q(reason__in=Reason.values)),
-        )
-
     def __str__(self) -> str:
         return f"{self.run_id} at {self.seq}"
 
@@ -59,13 +51,6 @@ class StatePart(models.Model):
     run_id = models.UUIDField()
     name = models.TextField()
     body = models.BinaryField()
-
-    class Meta:
-        constraints = (
-            models.CheckConstraint(
-                name="checkpoints_statepart_not_negative", condition=models.Q(introduced_seq__gte=0)
-            ),
-        )
 
     def __str__(self) -> str:
         return f"{self.name} of {self.run_id} since {self.introduced_seq}"
@@ -80,14 +65,6 @@ class HistoryChunk(models.Model):
     seq = models.IntegerField()
     run_id = models.UUIDField()
     body = models.BinaryField()
-
-    class Meta:
-        constraints = (
-            models.CheckConstraint(
-                name="checkpoints_historychunk_not_empty",
-                condition=models.Q(first__gte=0, count__gt=0, seq__gte=0),
-            ),
-        )
 
     def __str__(self) -> str:
         return f"history of {self.run_id} from {self.first}"

@@ -8,6 +8,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from runs.models.agents import Agent, AgentKey
+from runs.models.soundness import sound
 from runs.models.teams import Team
 from runs.states import ResumeMode, RunKind, RunStatus, SuspendReason
 
@@ -29,7 +30,7 @@ class Run(models.Model):
         help_text="Who started, retried or forked it; they may not vote on its approvals.",
     )
     parent = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="forks")
-    parent_seq = models.PositiveIntegerField(null=True, blank=True)
+    parent_seq = models.IntegerField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True, blank=True)
     erased_at = models.DateTimeField(null=True, blank=True, help_text="When its content was erased.")
@@ -46,15 +47,7 @@ class Run(models.Model):
             models.Index(fields=("team", "-finished_at"), condition=~Q(error_type=""), name="runs_run_failed"),
             models.Index(fields=("agent", "external_id"), condition=~Q(external_id=""), name="runs_run_external_id"),
         )
-        constraints = (
-            models.CheckConstraint(condition=Q(kind__in=RunKind.values), name="runs_run_kind_known"),
-            models.CheckConstraint(condition=Q(resume_mode__in=ResumeMode.values), name="runs_run_resume_mode_known"),
-            models.CheckConstraint(
-                condition=Q(parent__isnull=True, parent_seq__isnull=True)
-                | Q(parent__isnull=False, parent_seq__isnull=False),
-                name="runs_run_fork_has_a_checkpoint",
-            ),
-        )
+        constraints = (sound("runs_run", "kind", "resume_mode", "parent", "parent_seq"),)
 
     def __str__(self) -> str:
         return self.title
@@ -71,9 +64,9 @@ class RunHead(models.Model):
     reason = models.CharField(max_length=8, choices=SuspendReason.choices, blank=True, default="")
     detail = models.TextField(blank=True, default="", help_text="Why it is blocked, or what it waits for.")
     workflow = models.CharField(max_length=80, blank=True, default="")
-    schema = models.PositiveIntegerField(default=1)
+    schema = models.IntegerField(default=1)
     phase = models.CharField(max_length=80, blank=True, default="")
-    turn = models.PositiveIntegerField(default=0)
+    turn = models.IntegerField(default=0)
     head_seq = models.IntegerField(default=-1, help_text="The newest checkpoint's number; -1 before the first.")
     epoch = models.BigIntegerField(default=0)
     lease = models.DateTimeField(null=True, blank=True)
@@ -82,10 +75,10 @@ class RunHead(models.Model):
     build = models.CharField(max_length=40, blank=True, default="", help_text="The code that last ran or blocked it.")
     wake_at = models.DateTimeField(null=True, blank=True)
     rung_at = models.DateTimeField(null=True, blank=True)
-    rings = models.PositiveSmallIntegerField(default=0)
-    crashes = models.PositiveSmallIntegerField(default=0)
-    failures = models.PositiveSmallIntegerField(default=0)
-    deliveries = models.PositiveIntegerField(default=0)
+    rings = models.SmallIntegerField(default=0)
+    crashes = models.SmallIntegerField(default=0)
+    failures = models.SmallIntegerField(default=0)
+    deliveries = models.IntegerField(default=0)
     updated_at = models.DateTimeField(db_default=Now())
     queued_at = models.DateTimeField(
         db_default=Now(), help_text="Since when it is queued, or last was; a trigger sets it."
@@ -115,24 +108,7 @@ class RunHead(models.Model):
                 name="runs_head_attention",
             ),
         )
-        constraints = (
-            models.CheckConstraint(condition=Q(status__in=RunStatus.values), name="runs_head_status_known"),
-            models.CheckConstraint(
-                condition=Q(status=RunStatus.RUNNING, lease__isnull=False)
-                | (~Q(status=RunStatus.RUNNING) & Q(lease__isnull=True)),
-                name="runs_head_lease_while_running",
-            ),
-            models.CheckConstraint(
-                condition=(Q(status=RunStatus.SUSPENDED) & Q(reason__in=SuspendReason.values))
-                | (~Q(status=RunStatus.SUSPENDED) & Q(reason="")),
-                name="runs_head_reason_while_suspended",
-            ),
-            models.CheckConstraint(
-                condition=~Q(status=RunStatus.BLOCKED) | ~Q(detail=""), name="runs_head_blocked_says_why"
-            ),
-            models.CheckConstraint(condition=Q(head_seq__gte=-1), name="runs_head_seq_sane"),
-            models.CheckConstraint(condition=Q(lease__isnull=True) | Q(epoch__gt=0), name="runs_head_epoch_claimed"),
-        )
+        constraints = (sound("runs_head", "status", "reason", "detail", "lease", "epoch"),)
 
     def __str__(self) -> str:
         return f"{self.run_id} {self.status}"

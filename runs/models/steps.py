@@ -5,6 +5,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from runs.models.runs import Run
+from runs.models.soundness import sound
 from runs.states import GateKind, StepState
 
 
@@ -15,15 +16,15 @@ class Step(models.Model):
     # No constraint: every insert selects from the run's locked head, which has one; checking it again, with a key-share
     # lock on the run, was a sixth of the server's work for a step.
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="steps", db_index=False, db_constraint=False)
-    turn = models.PositiveIntegerField()
+    turn = models.IntegerField()
     key = models.CharField(max_length=200)
-    ordinal = models.PositiveIntegerField(help_text="The order of recording within the turn.")
+    ordinal = models.IntegerField(help_text="The order of recording within the turn.")
     phase = models.CharField(max_length=80)
     tool = models.CharField(max_length=128)
     effect = models.CharField(max_length=5)
     args_hash = models.BinaryField(max_length=32)
     state = models.CharField(max_length=13, choices=StepState.choices)
-    generation = models.PositiveSmallIntegerField(default=0)
+    generation = models.SmallIntegerField(default=0)
     grant_id = models.UUIDField(null=True, blank=True)
     epoch = models.BigIntegerField()
     build = models.CharField(max_length=40)
@@ -36,14 +37,7 @@ class Step(models.Model):
         indexes = (
             models.Index(fields=("started_at",), condition=Q(state=StepState.INTENT), name="runs_step_open_intents"),
         )
-        constraints = (
-            models.CheckConstraint(condition=Q(state__in=StepState.values), name="runs_step_state_known"),
-            models.CheckConstraint(
-                condition=Q(state=StepState.INTENT, outcome__isnull=True)
-                | (~Q(state=StepState.INTENT) & Q(outcome__isnull=False)),
-                name="runs_step_outcome_when_settled",
-            ),
-        )
+        constraints = (sound("runs_step", "state", Q(outcome__isnull=False)),)
 
     def __str__(self) -> str:
         return f"{self.run_id}/{self.turn}/{self.key} {self.state}"
@@ -75,14 +69,14 @@ class Gate(models.Model):
 
     pk = models.CompositePrimaryKey("run_id", "turn", "key")
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="gates", db_index=False)
-    turn = models.PositiveIntegerField()
+    turn = models.IntegerField()
     key = models.CharField(max_length=200)
-    ordinal = models.PositiveIntegerField()
+    ordinal = models.IntegerField()
     phase = models.CharField(max_length=80)
     kind = models.CharField(max_length=8, choices=GateKind.choices)
     question_hash = models.BinaryField(max_length=32)
-    generation = models.PositiveSmallIntegerField(default=0)
-    superseded = models.PositiveSmallIntegerField(default=0)
+    generation = models.SmallIntegerField(default=0)
+    superseded = models.SmallIntegerField(default=0)
     opened_at = models.DateTimeField(db_default=Now())
     wake_at = models.DateTimeField(null=True, blank=True, help_text="Of a timer.")
     answer = models.BinaryField(null=True, blank=True, help_text="Encoded.")
@@ -90,17 +84,7 @@ class Gate(models.Model):
     delivered_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints = (
-            models.CheckConstraint(condition=Q(kind__in=GateKind.values), name="runs_gate_kind_known"),
-            models.CheckConstraint(
-                condition=Q(answer__isnull=True, answered_at__isnull=True)
-                | Q(answer__isnull=False, answered_at__isnull=False),
-                name="runs_gate_answer_has_a_time",
-            ),
-            models.CheckConstraint(
-                condition=Q(delivered_at__isnull=True) | Q(answer__isnull=False), name="runs_gate_delivers_an_answer"
-            ),
-        )
+        constraints = (sound("runs_gate", "kind", Q(answer__isnull=False), "answered_at", "delivered_at"),)
 
     def __str__(self) -> str:
         return f"{self.run_id}/{self.turn}/{self.key}"
