@@ -20,12 +20,17 @@ from checkpoints.store.tails import Tail
 _ROW = """SELECT seq, epoch, workflow, schema, phase, turn, reason, at, size, digest, history_length,
            manifest, body
     FROM checkpoints_checkpoint WHERE run_id = %s {which}"""
-_BODIES = """SELECT part.name, part.introduced_seq, 0, part.body
-    FROM checkpoints_statepart part
-    JOIN unnest(%s::text[], %s::int[]) AS wanted (name, introduced_seq) USING (name, introduced_seq)
-    WHERE part.run_id = %s
+# Values in selects of their own, which PostgreSQL does not estimate by: it plans this once, and not each time again.
+# OFFSET 0, so that each part is looked up: a run may have thousands that are wanted no more.
+_BODIES = """SELECT wanted.name, wanted.introduced_seq, 0, part.body
+    FROM unnest((SELECT %s::text[]), (SELECT %s::int[])) AS wanted (name, introduced_seq),
+    LATERAL (
+        SELECT body FROM checkpoints_statepart
+        WHERE run_id = %s AND name = wanted.name AND introduced_seq = wanted.introduced_seq OFFSET 0
+    ) AS part
     UNION ALL
-    SELECT NULL, first, count, body FROM checkpoints_historychunk WHERE run_id = %s AND first < %s"""
+    SELECT NULL, first, count, body FROM checkpoints_historychunk
+    WHERE run_id = (SELECT %s::uuid) AND first < (SELECT %s::int)"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

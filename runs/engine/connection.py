@@ -11,8 +11,8 @@ import os
 import socket
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, LiteralString
@@ -40,17 +40,21 @@ class UnsafeDatabase(RuntimeError):
 class Sent:
     """A statement under way."""
 
-    def __init__(self, connection: EngineConnection, cursor: psycopg.Cursor[Any]) -> None:
+    def __init__(self, connection: EngineConnection) -> None:
         self._connection = connection
-        self._cursor = cursor
-        self.error: psycopg.Error | None = None
+        self._row: Any = None
+        self._error: psycopg.Error | None = None
 
     def row(self) -> Any:
         """Wait for its end: its row, or None. Raises psycopg's errors; those in `LOST` mean: it may have committed."""
-        self._connection.wait()
-        if self.error is not None:
-            raise self.error
-        return self._cursor.fetchone()
+        self._connection.wait(self)
+        if self._error is not None:
+            raise self._error
+        return self._row
+
+    def ended(self, *, row: Any = None, error: psycopg.Error | None = None) -> None:
+        """Keep what it came to for whoever asks, as often as they ask."""
+        self._row, self._error = row, error
 
 
 class EngineConnection:
@@ -60,8 +64,12 @@ class EngineConnection:
         self._connection: SendingConnection | None = None
         self._pid = 0
         self._lose_next_answer = False
-        self._sent: Sent | None = None
-        self._times_sent: Counter[LiteralString | bytes] = Counter()
+        self._sent: deque[Sent] = deque()
+
+    @property
+    def under_way(self) -> int:
+        """How many statements were sent and not waited for."""
+        return len(self._sent)
 
     def execute(self, query: LiteralString | bytes, params: Params | None = None) -> psycopg.Cursor[Any]:
         """Run one autocommit statement. Raises psycopg's errors; those in `LOST` mean: it may have committed."""
@@ -73,33 +81,42 @@ class EngineConnection:
             self.close()
             raise
 
-    def send(self, query: LiteralString | bytes, params: Params | None = None) -> Sent:
-        """Send one autocommit statement. Whatever uses the connection next waits for its end first.
+    def send(self, query: bytes, params: Sequence[Any] = ()) -> Sent:
+        """Send one autocommit statement behind those under way. Whatever else uses the connection waits for their end.
 
         Raises psycopg's errors, as `execute` does.
         """
         try:
-            self._sent = sent = Sent(self, self._open().send(query, params))
+            self._opened().send(query, params)
         except LOST:
             self.close()
             raise
-        self._times_sent[query] += 1
-        if settings.FERMATA_PREPARED_STATEMENTS and self._times_sent[query] <= PREPARE_AFTER + 1:
-            self.wait()  # the time that it gets prepared, it goes out only after that
+        sent = Sent(self)
+        self._sent.append(sent)
         return sent
 
-    def wait(self) -> None:
-        """Wait for the end of what was sent. What went wrong is kept for whoever asks for its row."""
-        sent, self._sent = self._sent, None
-        if sent is None or self._connection is None:
-            return
-        try:
-            self._connection.finish()
-            self._maybe_lose_answer()
-        except psycopg.Error as error:
-            sent.error = error
-            if isinstance(error, LOST):
+    def wait(self, last: Sent | None = None) -> None:
+        """Wait for the end of what was sent, up to `last`. What went wrong is kept for whoever asks for its row."""
+        self._forget_parents()
+        while self._connection is not None and self._sent and (last is None or last in self._sent):
+            sent = self._sent[0]
+            try:
+                sent.ended(row=self._connection.answer())
+                self._maybe_lose_answer()
+            except LOST as error:
+                sent.ended(error=error)
+                self._sent.popleft()
                 self.close()
+            except psycopg.Error as error:
+                sent.ended(error=error)
+                self._sent.popleft()
+            except BaseException:
+                self.close()
+                raise
+            else:
+                self._sent.popleft()
+        if self._connection is not None and not self._sent:
+            self._connection.end_sending()
 
     @contextmanager
     def reading(self) -> Iterator[psycopg.Cursor[Any]]:
@@ -129,6 +146,9 @@ class EngineConnection:
             raise
 
     def close(self) -> None:
+        for sent in self._sent:
+            sent.ended(error=psycopg.OperationalError("the connection was lost before the statement ended"))
+        self._sent.clear()
         if self._connection is not None:
             with suppress(*LOST):  # it is gone either way
                 self._connection.close()
@@ -157,13 +177,21 @@ class EngineConnection:
             self.close()
 
     def _open(self) -> SendingConnection:
-        if self._pid != os.getpid():  # a fork must not share its parent's socket
-            self._connection, self._sent, self._pid = None, None, os.getpid()
+        """The connection, with nothing under way."""
         self.wait()
+        return self._opened()
+
+    def _opened(self) -> SendingConnection:
+        self._forget_parents()
         if self._connection is None or self._connection.closed:
+            self.close()
             self._connection = connect()
-            self._times_sent.clear()
         return self._connection
+
+    def _forget_parents(self) -> None:
+        """A fork must not share its parent's socket."""
+        if self._pid != os.getpid():
+            self._connection, self._sent, self._pid = None, deque(), os.getpid()
 
 
 def connection_parameters() -> dict[str, Any]:

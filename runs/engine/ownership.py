@@ -10,9 +10,12 @@ committed and makes anything still in flight a stale write; then the work is sim
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -45,6 +48,15 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+@dataclass
+class UnderWay:
+    """A checkpoint that nothing has waited for yet, and how to send it; `sent` is None while that is to be done."""
+
+    seq: int
+    send: Callable[[], Sent]
+    sent: Sent | None = None
+
+
 class Ownership:
     """One worker's hold on one run at one epoch; `epoch` and `head_seq` follow what has committed."""
 
@@ -68,7 +80,7 @@ class Ownership:
         self.call_ends: float | None = None  # CLOCK_BOOTTIME after which the heartbeat lets go of a stuck call
         self.riders = Riders()
         self._deferred: Callable[[], None] | None = None
-        self._arrival: Callable[[], bool] | None = None  # whether the checkpoint under way was written
+        self._under_way: deque[UnderWay] = deque()
 
     @property
     def lease(self) -> timedelta:
@@ -94,13 +106,34 @@ class Ownership:
             save()
         self._arrive()
 
-    def _arrive(self) -> None:
-        """Wait for the checkpoint that is under way. Raises LostRun; whatever else it raises, it raises again."""
-        if self._arrival is None:
-            return
-        if not self.durably(self._arrival):
-            raise self.lose()
-        self._arrival = None
+    def _arrive(self, *, but: int = 0) -> None:
+        """Wait for the checkpoints that are under way, all `but` the last ones.
+
+        Raises LostRun; whatever else it raises, it raises again.
+        """
+        while len(self._under_way) > but:
+            first = self._under_way[0]
+            if not self.durably(partial(self._arrived, first)):
+                raise self.lose()
+            self._under_way.popleft()
+
+    def _arrived(self, checkpoint: UnderWay) -> bool:
+        if self.head_seq >= checkpoint.seq:
+            return True  # it had committed before the connection was lost
+        sent, checkpoint.sent = checkpoint.sent, None
+        if sent is None:
+            self._none_is_sent()  # those after it found no head to follow
+            sent = checkpoint.send()
+        row = sent.row()
+        failpoint("checkpoint.after")
+        if not (row and row[0]):
+            return False
+        self.head_seq = checkpoint.seq
+        return True
+
+    def _none_is_sent(self) -> None:
+        for checkpoint in self._under_way:
+            checkpoint.sent = None
 
     # --- what a phase writes ---------------------------------------------------------------------------------
 
@@ -187,14 +220,14 @@ class Ownership:
     ) -> None:
         """Send one autocommit statement: the fence, the head, the snapshot, its history, the waiting reads.
 
-        Nothing waits for its end until something depends on it: see `anchor`. `turn` and `phase` come next; the reads
-        belong to the turn before, in `left_phase`. Without one they are newer than this checkpoint, and wait on.
+        Nothing waits for its end until something depends on it (see `anchor`), but for that of the one before it, which
+        the server ends before it begins this one. `turn` and `phase` come next; the reads belong to the turn before, in
+        `left_phase`. Without one they are newer than this checkpoint, and wait on.
         """
         if self._deferred is not None:  # passed over now, so that no checkpoint leads to the turn that read these
             self._deferred = None
             self.riders.clear()
-        self._arrive()
-        before = self.head_seq
+        before = self._under_way[-1].seq if self._under_way else self.head_seq
         ctes = self.checkpoint_ctes(prepared, turn=turn - 1, phase=left_phase)
 
         def send() -> Sent:
@@ -202,24 +235,16 @@ class Ownership:
             fence = (before + 1, turn, phase, schema, self.build, self.lease, self.run_id, self.epoch, before)
             return self.connection.send(*composed(SAVE_CHECKPOINT, fence, ctes))
 
-        sent: Sent | None = self.durably(send)
-
-        def arrive() -> bool:
-            nonlocal sent
-            if self.head_seq == before + 1:
-                return True  # it had committed before the connection was lost
-            waiting, sent = sent, None
-            row = (waiting or send()).row()
-            failpoint("checkpoint.after")
-            if not (row and row[0]):
-                return False
-            self.head_seq = before + 1
-            return True
-
-        self._arrival = arrive
+        checkpoint = UnderWay(before + 1, send)
+        self._under_way.append(checkpoint)
         self.failures = 0
         if left_phase is not None:
             self.riders.clear()
+        try:
+            checkpoint.sent = send()
+        except LOST:
+            self.refence()
+        self._arrive(but=1)
 
     def leave(
         self, *, status: str, reason: str = "", detail: str = "", wake_at: datetime | None = None, failures: int = 0
@@ -273,6 +298,7 @@ class Ownership:
         if row is None:
             raise self.lose()
         self.epoch, self.head_seq = row
+        self._none_is_sent()
 
     # --- composing -------------------------------------------------------------------------------------------
 

@@ -1,62 +1,115 @@
-"""A connection that can send a statement now and wait for its end later."""
+"""A connection that sends statements now and has their answers later, by libpq's pipeline mode.
+
+psycopg's own pipeline waits for all answers at once. Here a sync of its own follows each statement: it commits or
+fails on its own, and the server begins the next one without waiting for anybody.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any, TypeVar
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import count
+from typing import Any
 
 import psycopg
-from psycopg.abc import Params, PQGen, QueryNoTemplate
+from psycopg import pq
+from psycopg.abc import PQGen
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.errors import error_from_result
+from psycopg.pq.abc import PGresult
 from psycopg.waiting import Ready, Wait
 
-T = TypeVar("T")
+MOST_PREPARED = 100  # the one that was not used for longest goes
 
 
 class SendingConnection(psycopg.Connection[Any]):
-    """psycopg runs each statement as a generator that `wait` drives: one that stops to read has sent all it had to."""
+    """From `send` until its `answer` has been had, a connection can do nothing but these two."""
 
-    _sends = False
-    _rest: PQGen[Any] | None = None
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._names = count()
+        self._statements: OrderedDict[tuple[bytes, tuple[int, ...]], bytes] = OrderedDict()
 
-    def send(self, query: QueryNoTemplate, params: Params | None = None) -> psycopg.Cursor[Any]:
-        """Send a statement; its cursor has a result, and its errors are raised, once `finish` has been called.
+    def send(self, query: bytes, params: Sequence[Any]) -> None:
+        """Send one autocommit statement, with `%s` for its parameters. Raises psycopg's errors.
 
-        Nothing else may use the connection before that. A statement that does not go out at once is waited for here.
+        It waits only where more is to be sent than the network takes at once.
         """
-        self._sends = True
-        try:
-            return self.execute(query, params)
-        finally:
-            self._sends = False
+        dumper = Transformer(self)
+        values = dumper.dump_sequence(params, [PyFormat.AUTO] * len(params))
+        types, formats = dumper.types or (), dumper.formats
+        with self.lock:
+            if self.pgconn.pipeline_status == pq.PipelineStatus.OFF:
+                self.pgconn.enter_pipeline_mode()
+            if self.prepare_threshold is None:
+                self.pgconn.send_query_params(_numbered(query), values, types, formats)
+            else:
+                self.pgconn.send_query_prepared(self._prepare(query, types), values, formats)
+            self.pgconn.pipeline_sync()
+            self.wait(_sent(self.pgconn))
 
-    def finish(self) -> None:
-        """Wait for the statement that was sent, if one was. Raises psycopg's errors."""
-        rest, self._rest = self._rest, None
-        if rest is not None:
-            with self.lock:
-                self.wait(rest)
+    def answer(self) -> tuple[Any, ...] | None:
+        """Wait for the end of the first statement whose answer nobody has had: its first row, or None.
 
-    def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
-        if not self._sends:
-            return super().wait(gen, *args, **kwargs)
-        try:
-            wanted = next(gen)
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
-        rest = _resumed(gen, wanted)
-        if wanted != Wait.R:
-            return super().wait(rest, *args, **kwargs)
-        self._rest = rest
-        return None  # type: ignore[return-value]  # `execute` has no use for it
+        Raises psycopg's errors. Once there is none left to wait for, the connection does everything again.
+        """
+        with self.lock:
+            results = self.wait(_results(self.pgconn))
+        for result in results:
+            if result.status == pq.ExecStatus.FATAL_ERROR:
+                self._statements.clear()  # what was to be prepared is perhaps not
+                raise error_from_result(result, self.info.encoding)
+        if not results[-1].ntuples:
+            return None
+        loader = Transformer(self)
+        loader.set_pgresult(results[-1])
+        return loader.load_row(0, tuple)
+
+    def end_sending(self) -> None:
+        """Every answer was had."""
+        if self.pgconn.pipeline_status != pq.PipelineStatus.OFF:
+            self.pgconn.exit_pipeline_mode()
+
+    def _prepare(self, query: bytes, types: tuple[int, ...]) -> bytes:
+        """Its name at the server, which is told to prepare it in the same breath, the first time."""
+        name = self._statements.get((query, types))
+        if name is not None:
+            self._statements.move_to_end((query, types))
+            return name
+        if len(self._statements) >= MOST_PREPARED:
+            _, oldest = self._statements.popitem(last=False)
+            self.pgconn.send_close_prepared(oldest)
+        name = self._statements[query, types] = b"fermata_%d" % next(self._names)
+        self.pgconn.send_prepare(name, _numbered(query), types)
+        return name
 
 
-def _resumed(gen: PQGen[T], wanted: Wait) -> Generator[Wait, Ready | int, T]:
-    """`gen`, from where it waits for `wanted`."""
+@lru_cache(256)
+def _numbered(query: bytes) -> bytes:
+    """`$1`, `$2`, … for each `%s`."""
+    first, *rest = query.split(b"%s")
+    return first + b"".join(b"$%d%s" % (number, text) for number, text in enumerate(rest, start=1))
+
+
+def _sent(pgconn: pq.abc.PGconn) -> PQGen[None]:
+    while pgconn.flush():
+        ready = yield Wait.RW
+        if ready & Ready.R:
+            pgconn.consume_input()
+
+
+def _results(pgconn: pq.abc.PGconn) -> PQGen[list[PGresult]]:
+    """What belongs to one statement: all there is until its sync."""
+    results: list[PGresult] = []
     while True:
-        ready = yield wanted
-        try:
-            wanted = gen.send(ready)
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
+        while pgconn.is_busy():
+            if (yield Wait.R):
+                pgconn.consume_input()
+        result = pgconn.get_result()
+        if result is not None:
+            if result.status == pq.ExecStatus.PIPELINE_SYNC:
+                return results
+            results.append(result)
+        if pgconn.status == pq.ConnStatus.BAD:
+            raise psycopg.OperationalError("the connection was lost")

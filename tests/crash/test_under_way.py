@@ -28,9 +28,9 @@ def cases() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def forks(receiver: Receiver, django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
-    """Workers that wait for no statement because they have it prepared, in slices of several phases."""
+    """Workers in slices of several phases."""
     log = tmp_path_factory.mktemp("forks") / "workers.log"
-    forks = Forks(receiver, log, slice_seconds=60, FERMATA_PREPARED_STATEMENTS="0")
+    forks = Forks(receiver, log, slice_seconds=60)
     yield forks
     forks.close()
 

@@ -71,6 +71,18 @@ def test_two_round_trips_however_long_the_run(run):
     assert len(queries) == 2
 
 
+def test_loading_is_planned_once_and_not_for_each_run_again(run):
+    run.save({"a": 1, "b": 2}, ["x"])
+    with engine_connection() as bare, bare.cursor() as cursor:
+        bare.prepare_threshold = 0
+        for _ in range(12):
+            load(cursor, run_id=run.id)
+        cursor.execute("SELECT min(generic_plans), count(*) FROM pg_prepared_statements WHERE statement LIKE '%body%'")
+        generic, statements = cursor.fetchone()
+    assert statements == 2
+    assert generic >= 6
+
+
 def test_without_the_history(run):
     run.save({"a": 1}, ["x"])
     snapshot, head = run.load(history=False)
