@@ -104,17 +104,14 @@ class EngineConnection:
                 sent.ended(row=self._connection.answer())
                 self._maybe_lose_answer()
             except LOST as error:
-                sent.ended(error=error)
-                self._sent.popleft()
-                self.close()
+                self.close(error)
+                return
             except psycopg.Error as error:
                 sent.ended(error=error)
-                self._sent.popleft()
-            except BaseException:
+            except BaseException:  # half an answer may be left
                 self.close()
                 raise
-            else:
-                self._sent.popleft()
+            self._sent.popleft()
         if self._connection is not None and not self._sent:
             self._connection.end_sending()
 
@@ -145,9 +142,10 @@ class EngineConnection:
             self._roll_back(connection)
             raise
 
-    def close(self) -> None:
+    def close(self, why: psycopg.Error | None = None) -> None:
+        """End the connection. Of what was sent on it, nobody knows what became: `why`."""
         for sent in self._sent:
-            sent.ended(error=psycopg.OperationalError("the connection was lost before the statement ended"))
+            sent.ended(error=why or psycopg.OperationalError("the connection was closed before the statement ended"))
         self._sent.clear()
         if self._connection is not None:
             with suppress(*LOST):  # it is gone either way
