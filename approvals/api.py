@@ -85,7 +85,7 @@ class ApprovalsView(Endpoint):
     def get(self, request: Request) -> Response:
         query = read_query(ApprovalQuery, request)
         parts = [_whole(part).filter(**query.filters()) for part in queries.listable_by(self.principal())]
-        return Response(page(request, parts, query, lambda approval: ApprovalSerializer(approval).data))
+        return Response(page(request, parts, query, ApprovalSerializer()))
 
 
 class ApprovalView(Endpoint):

@@ -187,8 +187,8 @@ class ApprovalSerializer(serializers.ModelSerializer[Approval]):
     run = serializers.UUIDField(source="run_id")
     status = serializers.SerializerMethodField()
     args = JSONText(help_text="The arguments of the current revision, exactly.")
-    decision = serializers.SerializerMethodField()
-    grant = serializers.SerializerMethodField()
+    decision = DecisionSerializer(read_only=True, allow_null=True)
+    grant = GrantSerializer(read_only=True, allow_null=True)
     url = serializers.SerializerMethodField()
     inbox_url = serializers.SerializerMethodField()
 
@@ -221,14 +221,6 @@ class ApprovalSerializer(serializers.ModelSerializer[Approval]):
     @extend_schema_field(serializers.ChoiceField(STATUSES))
     def get_status(self, approval: Approval) -> str:
         return ApprovalStatus.PENDING if approval.status in OPEN else approval.status
-
-    @extend_schema_field(DecisionSerializer(allow_null=True))
-    def get_decision(self, approval: Approval) -> Any:
-        return DecisionSerializer(approval.decision).data if hasattr(approval, "decision") else None
-
-    @extend_schema_field(GrantSerializer(allow_null=True))
-    def get_grant(self, approval: Approval) -> Any:
-        return GrantSerializer(approval.grant).data if hasattr(approval, "grant") else None
 
     def get_url(self, approval: Approval) -> str:
         return approval_url(approval)

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -71,16 +71,19 @@ def read_query(kind: type[serializers.Serializer[Any]], request: Request) -> Any
 
 
 def page(
-    request: Request, parts: Sequence[QuerySet[Row]], query: ListQuery, show: Callable[[Row], dict[str, Any]]
+    request: Request, parts: Sequence[QuerySet[Row]], query: ListQuery, shape: serializers.ModelSerializer[Row]
 ) -> dict[str, Any]:
-    """`{"results": [...], "next": URL or null}` of the rows of all `parts`, as `newest` has them."""
+    """`{"results": [...], "next": URL or null}` of the rows of all `parts`, as `newest` has them.
+
+    One `shape` shows all of them: a serializer for each row copies all of its fields, in cycles.
+    """
     limit = query.validated_data["limit"]
     found: list[Any] = newest(parts, query.validated_data.get("cursor"), size=limit + 1)
     following = None
     if len(found) > limit:
         last = found[limit - 1]
         following = next_url(request, cursor=CursorField().to_representation((last.created_at, last.pk)))
-    return {"results": [show(row) for row in found[:limit]], "next": following}
+    return {"results": [shape.to_representation(row) for row in found[:limit]], "next": following}
 
 
 def newest(parts: Sequence[QuerySet[Row]], cursor: tuple[datetime, UUID] | None, *, size: int) -> list[Row]:

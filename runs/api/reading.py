@@ -45,7 +45,7 @@ class RunsView(Endpoint):
     def get(self, request: Request) -> Response:
         query = read_query(RunQuery, request)
         parts = [queries.listed(runs).filter(**query.filters()) for runs in queries.listable_by(self.principal())]
-        return Response(page(request, parts, query, lambda run: RunSerializer(run).data))
+        return Response(page(request, parts, query, RunSerializer()))
 
     @extend_schema(
         operation_id="runs_start", request=StartRun, responses={201: RunSerializer}, parameters=[IDEMPOTENCY_KEY]
