@@ -19,11 +19,12 @@ from approvals.queries.queue import (
     choices,
     count,
     count_since,
+    few_open,
     matching,
     page,
 )
 from approvals.queries.standing import Standing, standing_of
-from approvals.queries.tabs import Tab, in_tab
+from approvals.queries.tabs import WAITING, Tab, in_tab
 from approvals.queries.trouble import silent
 from approvals.queries.unperformed import unperformed
 from approvals.queries.visibility import visible_by
@@ -79,8 +80,11 @@ def read_inbox(address: QueryDict, person: Person, *, beside: Approval | None = 
     """What the inbox's templates need, for the queue that the page's address names. `beside` is the open card's."""
     filters = read_filters(address)
     standing = standing_of(person.user)
+    few = few_open(standing, **filters.chosen)
 
     def queue(tab: Tab) -> list[QuerySet[Approval]]:
+        if few is not None and tab in WAITING:
+            return in_tab(standing, tab, among=few)
         return matching(in_tab(standing, tab), standing.reach, tab is Tab.HISTORY, **filters.chosen)
 
     queues: dict[Tab, list[QuerySet[Approval]]] = {tab: queue(tab) for tab in Tab if tab is not Tab.HISTORY}

@@ -4,6 +4,7 @@ A queue comes in parts (see `tabs`), each along an index in the queue's order.
 """
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -17,6 +18,8 @@ from approvals.models import Approval, Vote
 from approvals.models.indexes import SAID
 from approvals.queries.distinct import tools_of
 from approvals.queries.standing import Standing
+from approvals.queries.visibility import by_team, visible_by
+from approvals.states import OPEN
 from runs.clock import DatabaseNow
 from runs.models import Agent
 
@@ -25,6 +28,12 @@ COUNTED = 100
 # So short a search finds no entry in the index; it looks at the first cards of the queue, and the page says so.
 SHORT = 2
 LOOKED_AT = 1000
+# A search for a number or an id among other words looks for that first: the index would intersect what has each of its
+# parts, and nearly every card has those of a common word.
+WORD = re.compile(r"[0-9A-Za-z]+")
+NAME = 5  # letters, at least
+# What fits several filters, or a search, is read once where it is so few, and the tabs look among these.
+FEW = 250
 
 
 def matching(
@@ -53,9 +62,27 @@ def matching(
     if not q:
         return fitting
     says = _says(q)
-    if len(q) > SHORT:
-        return [part.alias(said=SAID).filter(says) for part in fitting]
-    return [_first_that_say(says, part, settled=settled) for part in fitting]
+    if len(q) <= SHORT:
+        return [_first_that_say(says, part, settled=settled) for part in fitting]
+    if name := _name_in(q):
+        first = _says(q, name)
+        fitting = [_unless_many(part.alias(said=SAID).filter(first), part, settled=settled) for part in fitting]
+    return [part.alias(said=SAID).filter(says) for part in fitting]
+
+
+def few_open(standing: Standing, **chosen: str) -> list[UUID] | None:
+    """The open cards that fit a search or several filters, as `matching` takes them; None if they are many.
+
+    In the queue's order, so that PostgreSQL finds out that they are many by walking past the first.
+    """
+    searched = len(chosen.get("q", ""))
+    if 0 < searched <= SHORT or (not searched and len(chosen) < 2):
+        return None
+    waiting = by_team(visible_by(standing).filter(status__in=sorted(OPEN)), standing)
+    found: list[UUID] = []
+    for part in matching(waiting, standing.reach, False, **chosen):
+        found += part.order_by(*_order(settled=False)).values_list("pk", flat=True)[: FEW + 1 - len(found)]
+    return found if len(found) <= FEW else None
 
 
 def page(cards: Sequence[QuerySet[Approval]], *, settled: bool, after: str, size: int) -> tuple[list[Approval], str]:
@@ -129,10 +156,23 @@ def _order(settled: bool) -> tuple[Any, ...]:
     return ("-settled_at", "-id") if settled else (F("expires_at").asc(nulls_last=True), "created_at", "id")
 
 
-def _says(q: str) -> Q:
-    said = Q(said__icontains=q)
+def _name_in(q: str) -> str:
+    """The longest word with a digit in it, unless it is all of `q`: few cards have it, when many have the others."""
+    words = [word for word in WORD.findall(q) if len(word) >= NAME and word != q and not word.isalpha()]
+    return max(words, key=len, default="")
+
+
+def _unless_many(narrowed: QuerySet[Approval], cards: QuerySet[Approval], *, settled: bool) -> QuerySet[Approval]:
+    """Of `cards` those that are in `narrowed`, or all of them where these are many."""
+    found = list(narrowed.order_by(*_order(settled)).values_list("pk", flat=True)[: FEW + 1])
+    return cards.filter(pk__in=found) if len(found) <= FEW else cards
+
+
+def _says(q: str, part: str = "") -> Q:
+    """Whether a card says `q`, or `part` of it; or is named so."""
+    said = Q(said__icontains=part or q)
     in_args = json.dumps(q)[1:-1]  # arguments are stored with ASCII escapes
-    if in_args != q:
+    if in_args != q and not part:
         said |= Q(said__icontains=in_args)
     named = Q(agent__in=list(Agent.objects.filter(name__icontains=q))) | Q(key=q)
     try:

@@ -1,6 +1,9 @@
 """The inbox's queues: which cards stand in which, for whom, and in which order."""
 
+from collections.abc import Sequence
 from datetime import timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 from uuid import UUID
 
@@ -30,13 +33,18 @@ class Tab(TextChoices):
     HISTORY = "history", "History"
 
 
-def in_tab(standing: Standing, tab: Tab) -> list[QuerySet[Approval]]:
+WAITING = (Tab.MINE, Tab.UNCLAIMED, Tab.OTHERS)  # all of their cards are open
+
+
+def in_tab(standing: Standing, tab: Tab, among: Sequence[UUID] | None = None) -> list[QuerySet[Approval]]:
     """The cards in `tab` of the person whose standing it is, in no order: in parts, each of which some index has in the
     queue's order. A card may be in several.
 
     Mine: theirs to decide, and claimed by them or asked of them by name. Unclaimed: theirs to decide, and nobody is on
     it. Others: open, and not theirs, or not theirs any more. Attention: calls in doubt, and the newest card of each run
     that is blocked or failed lately, or whose agent its webhook cannot tell.
+
+    `among`: of those for which somebody waits, only these few.
     """
     visible = visible_by(standing)
     if tab is Tab.HISTORY:
@@ -46,13 +54,19 @@ def in_tab(standing: Standing, tab: Tab) -> list[QuerySet[Approval]]:
         troubled = Q(pk__in=_newest_of_troubled_runs(visible, standing))
         return by_team(visible.filter(in_doubt | troubled), standing)
     waiting = visible.filter(status__in=sorted(OPEN), kind=ApprovalKind.ACTION)
+    if among is not None:
+        waiting = waiting.filter(pk__in=among)
     voted = Q(voted_by__contains=[standing.person])
     claimed = Q(claimed_by__isnull=False, claimed_until__gt=DatabaseNow())  # the first half is for the planner
     if tab is Tab.OTHERS:
         # Read first: behind a filter, PostgreSQL would look for them among all that the filter lets through.
         taken_up = waiting.filter(voted | (claimed & ~Q(claimed_by=standing.person)))
         few = [*taken_up.order_by().values_list("pk", flat=True)[:REQUESTED], *_asked_for(standing)]
-        many = [*_by_own_agents(standing), *_by_pools_without_seat(standing)]
+        own = _by_own_agents(standing)
+        if among is not None:
+            # The same at once, in words that no index knows: PostgreSQL would read all of a set of pools for it.
+            return [waiting.filter(reduce(or_, [Q(pk__in=few), *own, ~_seat(standing)]))]
+        many = [*own, *_by_pools_without_seat(standing)]
         return [waiting.filter(pk__in=few), *(waiting.filter(part) for part in many)]
     requested = Run.requesters.through.objects.filter(user__in=standing.people).values("run")
     free = waiting.filter(_seat(standing)).exclude(voted | _of_own_agents(standing)).exclude(run__in=requested)

@@ -3,9 +3,11 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from approvals.models import Approval, Policy
-from approvals.queries.queue import COUNTED, LOOKED_AT, choices, count, matching, page
+from approvals.queries.queue import COUNTED, LOOKED_AT, choices, count, few_open, matching, page
 from approvals.queries.standing import standing_of
 from approvals.queries.tabs import Tab, in_tab
 from approvals.services.claims import claim
@@ -20,9 +22,14 @@ pytestmark = pytest.mark.django_db
 
 
 def tabs_of(person) -> dict[str, set]:
-    """The tabs that hold something, with the ids of their cards."""
+    """The tabs that hold something, with the ids of their cards: the same when they are looked for among few."""
     standing = standing_of(person)
-    cards = {tab.value: {card.pk for part in in_tab(standing, tab) for card in part} for tab in Tab}
+    everything = list(Approval.objects.values_list("pk", flat=True))
+    cards, among = (
+        {tab.value: {card.pk for part in in_tab(standing, tab, few) for card in part} for tab in Tab}
+        for few in (None, everything)
+    )
+    assert among == cards
     return {tab: found for tab, found in cards.items() if found}
 
 
@@ -187,6 +194,46 @@ def test_filters(agent, reviewer, filters, found):
 
     shown = matching([Approval.objects.all()], **filters)[0]
     assert sorted(cards[pk] for pk in shown.values_list("pk", flat=True)) == found
+
+
+@pytest.mark.parametrize(
+    ("chosen", "found"),
+    [
+        ({"q": "order A-70007"}, ["a"]),
+        ({"q": "order B-70007"}, []),
+        ({"q": "refund the order A-70007"}, ["a"]),
+        ({"tool": "refund", "risk": "low"}, ["a", "b"]),
+        ({"agent": "agent", "tool": "wire"}, []),
+        ({"q": "order"}, None),  # too many
+        ({"tool": "refund"}, None),  # one index has these in order
+        ({"q": "or", "tool": "refund"}, None),  # looks at the first cards only
+        ({}, None),
+    ],
+)
+def test_what_fits_a_search_or_several_filters_is_read_once_if_it_is_little(
+    agent, reviewer, monkeypatch, chosen, found
+):
+    monkeypatch.setattr("approvals.queries.queue.FEW", 2)
+    cards = {
+        opened(agent, title="Refund the order A-70007").pk: "a",
+        opened(agent, title="order A-70008").pk: "b",
+        opened(agent, title="order A-70009", risk="high").pk: "c",
+    }
+    few = few_open(standing_of(reviewer), **chosen)
+
+    assert (few and sorted(cards[pk] for pk in few)) == found
+
+
+def test_a_search_looks_into_the_cards_that_wait_once_for_all_tabs(agent, reviewer, client):
+    opened(agent, title="Refund parcel 70007")
+    client.force_login(reviewer)
+    with CaptureQueriesContext(connection) as asked:
+        assert "parcel 70007" in client.get("/", {"tab": "unclaimed", "q": "parcel 70007"}).text
+
+    searches = [
+        query["sql"] for query in asked if '"description" ||' in query["sql"] and "in_doubt" not in query["sql"]
+    ]
+    assert len(searches) == 2  # for the number, and for all of it
 
 
 def test_an_id_finds_its_card(agent):
