@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
+from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import QueryDict
@@ -12,6 +14,7 @@ from approvals.forms.filters import Filters, read_filters, read_tab
 from approvals.models import Approval
 from approvals.policies import Requirements
 from approvals.presentation.oddities import texts_of
+from approvals.queries.ahead import ahead
 from approvals.queries.queue import (
     COUNTED,
     LOOKED_AT,
@@ -81,21 +84,26 @@ def read_inbox(address: QueryDict, person: Person, *, beside: Approval | None = 
     filters = read_filters(address)
     standing = standing_of(person.user)
     few = few_open(standing, **filters.chosen)
+    heads: dict[Tab, list[UUID] | None] = {
+        tab: ahead(standing, tab, **filters.chosen) for tab in Tab if tab is not Tab.HISTORY
+    }
 
+    @cache
     def queue(tab: Tab) -> list[QuerySet[Approval]]:
         if few is not None and tab in WAITING:
             return in_tab(standing, tab, among=few)
         return matching(in_tab(standing, tab), standing.reach, tab is Tab.HISTORY, **filters.chosen)
 
-    queues: dict[Tab, list[QuerySet[Approval]]] = {tab: queue(tab) for tab in Tab if tab is not Tab.HISTORY}
-    counts: dict[Tab, int] = {tab: count(waiting) for tab, waiting in queues.items()}
+    counts: dict[Tab, int] = {
+        tab: count(queue(tab)) if head is None else min(len(head), COUNTED) for tab, head in heads.items()
+    }
     silent_runs = Run.objects.none() if filters.chosen else silent(standing.teams)
     counts[Tab.ATTENTION] += silent_runs.order_by().count()
     tab = read_tab(address) or next((tab for tab in counts if counts[tab]), Tab.UNCLAIMED)
-    settled = tab is Tab.HISTORY
-    cards = queue(tab) if settled else queues[tab]
     after = address.get("after", "")
-    rows, place = page(cards, settled=settled, after=after, size=PAGE)
+    head = None if after else heads.get(tab)
+    cards = queue(tab) if head is None else [Approval.objects.filter(pk__in=head)]
+    rows, place = page(cards, settled=tab is Tab.HISTORY, after=after, size=PAGE)
     tabs = [_tab_line(each, filters, counts.get(each), is_current=each is tab) for each in Tab]
     since = _moment(address.get("since", ""))
     return {
@@ -112,7 +120,7 @@ def read_inbox(address: QueryDict, person: Person, *, beside: Approval | None = 
         "looked_at": LOOKED_AT if 0 < len(filters.q) <= SHORT else 0,
         "next_query": filters.query(tab, after=place) if place else "",
         "since": database_now().isoformat(),
-        "news": count_since(cards, since) if since else 0,
+        "news": count_since(queue(tab), since) if since else 0,
     }
 
 

@@ -1,9 +1,10 @@
 """What a reviewer wants to see beside a card: cards just like it, and what was decided in its run and like it."""
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from approvals.models import Approval
 from approvals.policies import Requirements
+from approvals.queries.ahead import first_that, look
 from approvals.queries.standing import standing_of
 from approvals.queries.tabs import Tab, in_tab
 from approvals.queries.visibility import visible_to
@@ -23,20 +24,35 @@ def alike(approval: Approval, *, viewer: Person, limit: int) -> list[Approval]:
     of the same tool, under the very same requirements. Empty where that is not open to anybody: high risk, or when each
     decision must be confirmed."""
     standing = standing_of(viewer.user)
-    parts = [part for tab in (Tab.MINE, Tab.UNCLAIMED) for part in in_tab(standing, tab)]
-    theirs = [card for part in parts for card in like(approval, part)[:limit]]
+    alike = _likeness(approval)
+    if alike is None:
+        return []
+    of_agent = Approval.objects.filter(agent=approval.agent_id)
+    mine, unclaimed = (in_tab(standing, tab) for tab in (Tab.MINE, Tab.UNCLAIMED))
+    own = first_that(alike & Q(agent=approval.agent_id), mine, limit)
+    ahead, are_all = look(alike, of_agent.filter(status__in=sorted(OPEN)))
+    theirs = [
+        card for part in mine for card in (like(approval, part) if own is None else part.filter(pk__in=own))[:limit]
+    ]
+    for part in unclaimed:
+        found = list(part.filter(pk__in=ahead)[:limit])
+        theirs += found if are_all or len(found) == limit else like(approval, part)[:limit]
     theirs.sort(key=lambda card: (card != approval, card.created_at))
     return theirs[:limit] if theirs[:1] == [approval] else []
 
 
 def like(approval: Approval, approvals: QuerySet[Approval]) -> QuerySet[Approval]:
     """Those of `approvals` that may be decided together with this one."""
+    alike = _likeness(approval)
+    return approvals.none() if alike is None else approvals.filter(alike, agent=approval.agent_id)
+
+
+def _likeness(approval: Approval) -> Q | None:
+    """Whether a card of the same agent is one of these; None: no other may be."""
     requirements = Requirements.from_text(approval.requirements)
     if approval.kind != ApprovalKind.ACTION or requirements.risk == Risk.HIGH or requirements.reauthentication:
-        return approvals.none()
-    return approvals.filter(
-        kind=approval.kind, agent=approval.agent_id, tool=approval.tool, requirements=approval.requirements
-    )
+        return None
+    return Q(kind=approval.kind, tool=approval.tool, requirements=approval.requirements)
 
 
 def decided_in_run(approval: Approval, *, viewer: Principal, limit: int) -> list[Approval]:

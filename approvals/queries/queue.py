@@ -52,12 +52,7 @@ def matching(
     A `q` of one or two letters is looked for in the first `LOOKED_AT` of each part that fit otherwise, in the order
     that `settled` says. `teams`: whose agents may have asked; all if there are none.
     """
-    exact = Q(**{name: value for name, value in {"tool": tool, "risk": risk}.items() if value})
-    if agent:
-        agents = Agent.objects.filter(name=agent, **({"team__in": teams} if teams else {}))
-        exact &= Q(agent__in=list(agents))
-    if due in DUE:
-        exact &= Q(expires_at__lt=DatabaseNow() + DUE[due])
+    exact = exactly(teams, agent=agent, tool=tool, risk=risk, due=due)
     fitting = [part.filter(exact) for part in cards]
     if not q:
         return fitting
@@ -68,6 +63,17 @@ def matching(
         first = _says(q, name)
         fitting = [_unless_many(part.alias(said=SAID).filter(first), part, settled=settled) for part in fitting]
     return [part.alias(said=SAID).filter(says) for part in fitting]
+
+
+def exactly(teams: Sequence[int] = (), *, agent: str = "", tool: str = "", risk: str = "", due: str = "") -> Q:
+    """Whether a card fits the filters, as `matching` takes them."""
+    exact = Q(**{name: value for name, value in {"tool": tool, "risk": risk}.items() if value})
+    if agent:
+        agents = Agent.objects.filter(name=agent, **({"team__in": teams} if teams else {}))
+        exact &= Q(agent__in=list(agents))
+    if due in DUE:
+        exact &= Q(expires_at__lt=DatabaseNow() + DUE[due])
+    return exact
 
 
 def few_open(standing: Standing, **chosen: str) -> list[UUID] | None:
@@ -81,7 +87,7 @@ def few_open(standing: Standing, **chosen: str) -> list[UUID] | None:
     waiting = by_team(visible_by(standing).filter(status__in=sorted(OPEN)), standing)
     found: list[UUID] = []
     for part in matching(waiting, standing.reach, False, **chosen):
-        found += part.order_by(*_order(settled=False)).values_list("pk", flat=True)[: FEW + 1 - len(found)]
+        found += part.order_by(*in_order(settled=False)).values_list("pk", flat=True)[: FEW + 1 - len(found)]
     return found if len(found) <= FEW else None
 
 
@@ -95,7 +101,7 @@ def page(cards: Sequence[QuerySet[Approval]], *, settled: bool, after: str, size
     after_it = [Q()] if place is None else [_settled_before(*place)] if settled else _due_after(*place)
     found: list[Approval] = []
     for stretch in after_it:
-        ordered = [part.filter(stretch).order_by(*_order(settled)) for part in cards]
+        ordered = [part.filter(stretch).order_by(*in_order(settled)) for part in cards]
         found += _first(ordered, size + 1 - len(found), settled=settled)
     votes = Vote.objects.filter(void=False, verdict__in=("approve", "edit"))
     prefetch_related_objects(found[:size], Prefetch("votes", votes))
@@ -112,7 +118,7 @@ def count(cards: Sequence[QuerySet[Approval]]) -> int:
     In order: to count so far PostgreSQL then walks along the index that a page of them comes from, where it would else
     gather all of them first.
     """
-    return _counted(part.order_by(*_order(settled=False)) for part in cards)
+    return _counted(part.order_by(*in_order(settled=False)) for part in cards)
 
 
 def count_since(cards: Sequence[QuerySet[Approval]], since: datetime) -> int:
@@ -128,7 +134,7 @@ def choices(standing: Standing) -> tuple[list[str], list[str]]:
 
 def _first_that_say(says: Q, cards: QuerySet[Approval], *, settled: bool) -> QuerySet[Approval]:
     """In one walk along the queue: what a card says is asked where it is read."""
-    first = cards.order_by(*_order(settled)).alias(said=SAID).annotate(says=ExpressionWrapper(says, BooleanField()))
+    first = cards.order_by(*in_order(settled)).alias(said=SAID).annotate(says=ExpressionWrapper(says, BooleanField()))
     return cards.filter(pk__in=[pk for pk, fits in first.values_list("pk", "says")[:LOOKED_AT] if fits])
 
 
@@ -152,7 +158,8 @@ def _due_place(row: Approval) -> tuple[bool, datetime, datetime, UUID]:
     return row.expires_at is None, row.expires_at or row.created_at, row.created_at, row.pk
 
 
-def _order(settled: bool) -> tuple[Any, ...]:
+def in_order(settled: bool) -> tuple[Any, ...]:
+    """What to order cards by: as the queue of those that wait stands, or as the history does."""
     return ("-settled_at", "-id") if settled else (F("expires_at").asc(nulls_last=True), "created_at", "id")
 
 
@@ -164,7 +171,7 @@ def _name_in(q: str) -> str:
 
 def _unless_many(narrowed: QuerySet[Approval], cards: QuerySet[Approval], *, settled: bool) -> QuerySet[Approval]:
     """Of `cards` those that are in `narrowed`, or all of them where these are many."""
-    found = list(narrowed.order_by(*_order(settled)).values_list("pk", flat=True)[: FEW + 1])
+    found = list(narrowed.order_by(*in_order(settled)).values_list("pk", flat=True)[: FEW + 1])
     return cards.filter(pk__in=found) if len(found) <= FEW else cards
 
 

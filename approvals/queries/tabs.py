@@ -47,26 +47,21 @@ def in_tab(standing: Standing, tab: Tab, among: Sequence[UUID] | None = None) ->
     `among`: of those for which somebody waits, only these few.
     """
     visible = visible_by(standing)
+    voted, claimed = _voted_and_claimed(standing)
     if tab is Tab.HISTORY:
         return by_team(visible.exclude(status__in=sorted(OPEN)), standing)
     if tab is Tab.ATTENTION:
         in_doubt = Q(kind=ApprovalKind.IN_DOUBT, status__in=sorted(OPEN))
         troubled = Q(pk__in=_newest_of_troubled_runs(visible, standing))
         return by_team(visible.filter(in_doubt | troubled), standing)
-    waiting = visible.filter(status__in=sorted(OPEN), kind=ApprovalKind.ACTION)
+    waiting = waiting_for(standing)
     if among is not None:
         waiting = waiting.filter(pk__in=among)
-    voted = Q(voted_by__contains=[standing.person])
-    claimed = Q(claimed_by__isnull=False, claimed_until__gt=DatabaseNow())  # the first half is for the planner
     if tab is Tab.OTHERS:
-        # Read first: behind a filter, PostgreSQL would look for them among all that the filter lets through.
-        taken_up = waiting.filter(voted | (claimed & ~Q(claimed_by=standing.person)))
-        few = [*taken_up.order_by().values_list("pk", flat=True)[:REQUESTED], *_asked_for(standing)]
-        own = _by_own_agents(standing)
         if among is not None:
-            # The same at once, in words that no index knows: PostgreSQL would read all of a set of pools for it.
-            return [waiting.filter(reduce(or_, [Q(pk__in=few), *own, ~_seat(standing)]))]
-        many = [*own, *_by_pools_without_seat(standing)]
+            return [waiting.filter(on_others(standing, waiting))]
+        few = _taken_up(standing, waiting)
+        many = [*_by_own_agents(standing), *_by_pools_without_seat(standing)]
         return [waiting.filter(pk__in=few), *(waiting.filter(part) for part in many)]
     requested = Run.requesters.through.objects.filter(user__in=standing.people).values("run")
     free = waiting.filter(_seat(standing)).exclude(voted | _of_own_agents(standing)).exclude(run__in=requested)
@@ -75,6 +70,35 @@ def in_tab(standing: Standing, tab: Tab, among: Sequence[UUID] | None = None) ->
         return by_team(free.filter((claimed & Q(claimed_by=standing.person)) | (wanted & ~claimed)), standing)
     unclaimed = Q(claimed_until__isnull=True) | Q(claimed_until__lte=DatabaseNow())
     return by_team(free.filter(unclaimed).exclude(wanted), standing)
+
+
+def waiting_for(standing: Standing) -> QuerySet[Approval]:
+    """Everything that the person sees and for which somebody waits, theirs to decide or not."""
+    return visible_by(standing).filter(status__in=sorted(OPEN), kind=ApprovalKind.ACTION)
+
+
+def on_others(standing: Standing, waiting: QuerySet[Approval]) -> Q:
+    """Whether a card of `waiting` waits on others, in words that no index knows: to be asked of each of few cards.
+
+    PostgreSQL would read all cards of a set of pools for it.
+    """
+    return reduce(or_, [Q(pk__in=_taken_up(standing, waiting)), *_by_own_agents(standing), ~_seat(standing)])
+
+
+def _taken_up(standing: Standing, waiting: QuerySet[Approval]) -> list[UUID]:
+    """What the person or a colleague is on already, and what one of them asked for.
+
+    Read first: behind a filter, PostgreSQL would look for it among all that the filter lets through.
+    """
+    voted, claimed = _voted_and_claimed(standing)
+    taken = waiting.filter(voted | (claimed & ~Q(claimed_by=standing.person)))
+    return [*taken.order_by().values_list("pk", flat=True)[:REQUESTED], *_asked_for(standing)]
+
+
+def _voted_and_claimed(standing: Standing) -> tuple[Q, Q]:
+    """Whether the person has voted on a card, and whether anybody is on it."""
+    claimed = Q(claimed_by__isnull=False, claimed_until__gt=DatabaseNow())  # the first half is for the planner
+    return Q(voted_by__contains=[standing.person]), claimed
 
 
 def _seat(standing: Standing) -> Q:

@@ -244,7 +244,11 @@ def test_a_credential_is_masked_until_somebody_is_on_record_for_looking(agent: A
     assert events(card)[-1] == "content.revealed"
 
 
-def test_several_at_once_each_with_its_own_digest_and_result(agent: Agent, person: Callable[..., User]) -> None:
+@pytest.mark.parametrize("looked_at", [1, 1000])
+def test_several_at_once_each_with_its_own_digest_and_result(
+    agent: Agent, person: Callable[..., User], monkeypatch: pytest.MonkeyPatch, looked_at: int
+) -> None:
+    monkeypatch.setattr("approvals.queries.queue.LOOKED_AT", looked_at)
     me, other = person("me"), person("other")
     first, second, third = (opened(agent, args={"order": f"A-{n}"}, title=f"Refund A-{n}") for n in range(3))
     odd = opened(agent, args={"order": "A\u200b-9"}, title="Refund an odd one")

@@ -4,9 +4,12 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
 from approvals.models import Approval, Policy
+from approvals.presentation.inbox import read_inbox
+from approvals.queries.ahead import ahead
 from approvals.queries.queue import COUNTED, LOOKED_AT, choices, count, few_open, matching, page
 from approvals.queries.standing import standing_of
 from approvals.queries.tabs import Tab, in_tab
@@ -15,6 +18,7 @@ from approvals.services.delegating import delegate
 from approvals.services.voting import undo
 from runs.clock import database_now
 from runs.models import Agent, Membership, RunHead, Team
+from runs.principals import Person
 from runs.states import RunStatus
 from tests.approvals.scenes import ask, cast, in_group, open_on, opened, parked_run, policy
 
@@ -234,6 +238,53 @@ def test_a_search_looks_into_the_cards_that_wait_once_for_all_tabs(agent, review
         query["sql"] for query in asked if '"description" ||' in query["sql"] and "in_doubt" not in query["sql"]
     ]
     assert len(searches) == 2  # for the number, and for all of it
+
+
+@pytest.fixture
+def others(agent, person):
+    """Three cards that somebody who is not in finance cannot decide, and one of another tool that they can."""
+    Policy.objects.update(is_active=False)
+    policy(agent, "Money", ("finance", 1), tools=["refund"])
+    opened(agent, tool="wire")
+    return [opened(agent, args={"n": n}, expires_in=timedelta(hours=n)) for n in (1, 2, 3)]
+
+
+def test_what_fits_a_filter_is_asked_whose_it_is(others, person, monkeypatch):
+    ada = standing_of(person("ada"))
+
+    def found(tab, **chosen):
+        return ahead(ada, tab, **chosen)
+
+    monkeypatch.setattr("approvals.queries.queue.COUNTED", 2)
+    assert found(Tab.OTHERS, tool="refund") == [card.pk for card in others[:2]]
+    assert found(Tab.OTHERS, tool="wire") == found(Tab.MINE, agent="agent") == []
+    assert found(Tab.OTHERS) is found(Tab.OTHERS, tool="refund", agent="agent") is found(Tab.OTHERS, q="Refund") is None
+    assert found(Tab.UNCLAIMED, tool="refund") is found(Tab.HISTORY, tool="refund") is None
+    monkeypatch.setattr("approvals.queries.queue.LOOKED_AT", 1)
+    assert found(Tab.OTHERS, tool="refund") is None  # the first does not tell
+
+
+def test_a_filter_intersects_no_set_of_pools_while_the_first_that_fit_tell(others, person):
+    with CaptureQueriesContext(connection) as asked:
+        read_inbox(QueryDict("tab=others&tool=refund"), Person(person("ada")))
+
+    assert [query["sql"] for query in asked if '"pools" = ' in query["sql"]] == []
+
+
+@pytest.mark.parametrize("looked_at", [1, 2, 100])
+def test_a_filtered_queue_is_the_same_however_many_are_asked(others, person, monkeypatch, looked_at):
+    monkeypatch.setattr("approvals.queries.queue.LOOKED_AT", looked_at)
+    monkeypatch.setattr("approvals.queries.queue.COUNTED", 3)
+    monkeypatch.setattr("approvals.presentation.inbox.PAGE", 2)
+    ada, cards, query = person("ada"), [], "tab=others&tool=refund"
+    for _ in range(2):
+        page = read_inbox(QueryDict(query), Person(ada))
+        cards += [row.approval for row in page["rows"]]
+        assert next(line.count for line in page["tabs"] if line.name == "others") == "3"
+        query = page["next_query"]
+
+    assert cards == others
+    assert query == ""
 
 
 def test_an_id_finds_its_card(agent):

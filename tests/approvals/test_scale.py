@@ -18,6 +18,7 @@ from approvals.policies import Requirements
 from benchmarks.inbox.database import prepare
 from benchmarks.inbox.places import Place, places
 from runs.authoring import RunContext
+from runs.services import sweeping
 from tests.approvals.scenes import ask, open_on, parked_run
 from tests.engine.deploys import deployment
 from tests.engine.flows import pay
@@ -35,9 +36,9 @@ BOUNDS = {
     "approvals.presentation.inbox.PAGE": 5,
     "approvals.queries.queue.COUNTED": 10,
     "approvals.queries.queue.FEW": 20,
-    "approvals.queries.queue.LOOKED_AT": 20,
+    "approvals.queries.queue.LOOKED_AT": 100,
     "approvals.queries.trouble.MOST": 10,
-    "runs.services.sweeping.LOOKED_AT": 20,
+    "runs.services.sweeping.LOOKED_AT": 5,
     "runs.views.PAGE": 5,
 }
 READ = """
@@ -52,6 +53,15 @@ ITS_OWN = {"turn", "action", "review", "snapshot_digest", "created_at", "expires
 def asking(self, run: RunContext) -> object:
     require_approval(run, "pay", tool=pay, args={"amount": "9.50"}, title="Pay", expires_in=timedelta(hours=1))
     return run.complete()
+
+
+@pytest.fixture
+def bounded(monkeypatch):
+    for name, bound in BOUNDS.items():
+        monkeypatch.setattr(name, bound)
+    # Of the benchmark's runs, whose ids grow, most shares have none: by the minute, it would be such a one or another.
+    share = sweeping._share
+    monkeypatch.setattr(sweeping, "_share", lambda number, shares: share(0, shares))
 
 
 @pytest.fixture
@@ -97,9 +107,7 @@ def measured(people):
     return {f"{place.group}: {place.name}": place for place in everywhere}
 
 
-def test_nothing_reads_more_because_there_are_more_cards(filled, django_db_setup, monkeypatch):
-    for name, bound in BOUNDS.items():
-        monkeypatch.setattr(name, bound)
+def test_nothing_reads_more_because_there_are_more_cards(filled, django_db_setup, bounded):
     few = {name: pages_for(place) for name, place in measured(filled(FEW)).items()}
     django_db_setup.clean()
 
