@@ -1,11 +1,12 @@
 """Pages of the trail, newest first. What no index has is looked for along the trail, `LOOKED_AT` events at a time."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from django.db.models import BooleanField, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import BooleanField, Case, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery, Value, When
 
 from approvals.audit.queries import Filters, in_bodies, placed
 from approvals.models import Approval, AuditBody, AuditEvent
@@ -16,7 +17,8 @@ from runs.models import Run
 PAGE = 50
 LOOKED_AT = 5000  # events, for one page
 FEW = 2000  # approvals and runs of an agent, or events of a person: so many are looked up one by one instead
-STRIDE = 4  # how many times as many events the next look reads
+STRIDE = (2, 4)  # how many times as many events the next look reads, at least and at most
+SPARE = 1.25  # as many times as many as it should take
 LARGEST_ID = 2**63 - 1
 
 
@@ -85,7 +87,8 @@ def _look(
     there are no others; None: there are none at all."""
     rows = _sifted(events, sieve).order_by("-at", "-id").values_list("at", "id", "passes")
     found: list[Place] = []
-    stride, left = size + 1, max(LOOKED_AT, size + 1)
+    most = max(LOOKED_AT, size + 1)
+    stride, left = size + 1, most
     while len(found) <= size and left:
         read = list((rows.filter(_older_than(after)) if after else rows)[:stride])
         found += [Place(at, key) for at, key, passes in read if passes]
@@ -93,8 +96,14 @@ def _look(
             return found[: size + 1], found[size] if len(found) > size else None
         after = Place(*read[-1][:2])
         left -= stride
-        stride = min(STRIDE * stride, left)
+        likely = _likely(size + 1 - len(found), found=len(found), among=most - left)
+        stride = min(max(STRIDE[0] * stride, likely), STRIDE[1] * stride, left)
     return found[: size + 1], found[size] if len(found) > size else after
+
+
+def _likely(wanted: int, *, found: int, among: int) -> int:
+    """How many events have likely as many as are wanted, when there were so many among the last."""
+    return math.ceil(wanted * among / max(found, 1) * SPARE)
 
 
 def _older_than(place: Place) -> Q:
@@ -127,7 +136,7 @@ def _questions(filters: Filters, teams: Sequence[int]) -> Iterator[tuple[str, Se
         yield "pk", (did, about), Q(actor=actor) | Q(about=filters.person)
     if filters.agent:
         asked, ran = Approval.objects.filter(agent=filters.agent), Run.objects.filter(agent=filters.agent)
-        yield "subject", (asked, ran), Q(asked_by=filters.agent) | Q(run_by=filters.agent)
+        yield "subject", (asked, ran), Q(whose=filters.agent)
     if filters.tool:
         names = [name for name in tools_of(teams) if name.upper() == filters.tool.upper()]
         called = Approval.objects.filter(team__in=teams, tool__in=names)
@@ -151,7 +160,9 @@ def _sifted(events: QuerySet[AuditEvent], sieve: Q) -> QuerySet[Any]:
     return events.alias(
         said=Subquery(body.values("body")),
         about=Subquery(body.values("person")),
-        asked_by=Subquery(approval.values("agent")),
+        whose=Case(
+            When(chain__startswith="approval:", then=Subquery(approval.values("agent"))),
+            default=Subquery(run.values("agent")),
+        ),
         tool=Subquery(approval.values("tool")),
-        run_by=Subquery(run.values("agent")),
     ).annotate(passes=ExpressionWrapper(sieve, BooleanField()) if sieve else Value(True))

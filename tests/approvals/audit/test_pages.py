@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from approvals.audit import EventType, queries
 from approvals.audit.pages import Place, page
@@ -127,6 +129,36 @@ def test_a_page_that_is_not_full_says_how_far_it_looked(
     third_page = page([AuditEvent.objects.all()], Filters(text="sought"), after=second.end, size=2)
     assert [len(second.events), len(third_page.events)] == [1, 0]
     assert (third_page.end, third_page.looked_back_to) == (None, None)
+
+
+def test_a_look_reads_about_as_far_as_it_takes(write: Callable[..., str]) -> None:
+    for number in range(150):
+        write(body={"message": "" if number % 10 else "sought"})
+    with CaptureQueriesContext(connection) as asked:
+        found = page([AuditEvent.objects.all()], Filters(text="sought"), size=5)
+
+    assert len(found.events) == 5
+    read = [int(query["sql"].rpartition("LIMIT ")[2]) for query in asked if " LIMIT " in query["sql"]]
+    assert read[:2] == [6, 24]  # there were two among the first 30
+    assert sum(read) < 6 + 24 + 96
+
+
+def test_each_event_is_looked_up_where_it_belongs(story: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among approvals or among runs, not in both."""
+    monkeypatch.setattr("approvals.audit.pages.FEW", 0)
+    with CaptureQueriesContext(connection) as asked:
+        page([AuditEvent.objects.all()], Filters(agent=story["agent"]), teams=[story["team"]])
+    (walk,) = [query["sql"] for query in asked if '"passes"' in query["sql"]]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) {walk}")
+        lines = [line for (line,) in cursor.fetchall()]
+    looked_up = [
+        int(line.rpartition("loops=")[2].rstrip(")"))
+        for line in lines
+        if "loops=" in line and (" on approvals_approval" in line or " on runs_run" in line)
+    ]
+
+    assert sum(looked_up) == AuditEvent.objects.count()
 
 
 @pytest.mark.parametrize("text", ["", "x", "2026-01-01", "2026-01-01T00:00:00_1", "2026-01-01T00:00:00+00:00_-1"])
