@@ -25,7 +25,8 @@ from psycopg.abc import Params
 from runs.engine import failpoints
 from runs.engine.sending import SendingConnection
 
-LOST = (psycopg.OperationalError, psycopg.InterfaceError)
+# The last: whatever stands between has thrown away what was prepared, and a new connection prepares it again.
+LOST = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.InvalidSqlStatementName)
 CONNECT_SECONDS = 5
 PREPARE_AFTER = 5  # executions: a rare statement is not worth a place in the server's cache
 
@@ -88,7 +89,7 @@ class EngineConnection:
         """
         try:
             self._opened().send(query, params)
-        except LOST:
+        except (*LOST, KeyboardInterrupt, SystemExit):
             self.close()
             raise
         sent = Sent(self)
@@ -168,9 +169,9 @@ class EngineConnection:
             self.cut()
             raise psycopg.OperationalError("the answer was lost (failpoint)")
 
-    def _roll_back(self, connection: psycopg.Connection[Any]) -> None:
+    def _roll_back(self, connection: SendingConnection) -> None:
         try:
-            connection.execute("ROLLBACK")
+            connection.roll_back()
         except LOST:
             self.close()
 

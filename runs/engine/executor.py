@@ -244,10 +244,11 @@ def _go_on(run: Slice, context: RunContext, phase: str) -> None:
     prepared = _prepare(run, context, phase, turn, Reason.PHASE)  # now: the next phase will change the state
 
     def save(left_phase: str | None) -> None:
-        run.own.save_checkpoint(prepared, turn=turn, phase=phase, schema=run.flow.schema, left_phase=left_phase)
+        # First, as what goes wrong now may be about the one before: the next one follows this one in any case.
         context.history.mark_saved(prepared.head.history_length)
         run.head, run.entry_digest = prepared.head, prepared.digest
         run.skipped, run.saved_at = 0, time.monotonic()
+        run.own.save_checkpoint(prepared, turn=turn, phase=phase, schema=run.flow.schema, left_phase=left_phase)
 
     if run.flow.checkpoint.is_due(phases=run.skipped + 1, seconds=time.monotonic() - run.saved_at):
         save(left)

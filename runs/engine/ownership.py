@@ -120,16 +120,21 @@ class Ownership:
     def _arrived(self, checkpoint: UnderWay) -> bool:
         if self.head_seq >= checkpoint.seq:
             return True  # it had committed before the connection was lost
-        sent, checkpoint.sent = checkpoint.sent, None
-        if sent is None:
+        if checkpoint.sent is None:
             self._none_is_sent()  # those after it found no head to follow
-            sent = checkpoint.send()
-        row = sent.row()
+            self._send_all()
+        sent, checkpoint.sent = checkpoint.sent, None
+        row = sent.row() if sent else None
         failpoint("checkpoint.after")
         if not (row and row[0]):
             return False
         self.head_seq = checkpoint.seq
         return True
+
+    def _send_all(self) -> None:
+        """Send what is not sent, in the order in which each follows the other."""
+        for checkpoint in self._under_way:
+            checkpoint.sent = checkpoint.sent or checkpoint.send()
 
     def _none_is_sent(self) -> None:
         for checkpoint in self._under_way:
@@ -235,13 +240,12 @@ class Ownership:
             fence = (before + 1, turn, phase, schema, self.build, self.lease, self.run_id, self.epoch, before)
             return self.connection.send(*composed(SAVE_CHECKPOINT, fence, ctes))
 
-        checkpoint = UnderWay(before + 1, send)
-        self._under_way.append(checkpoint)
+        self._under_way.append(UnderWay(before + 1, send))
         self.failures = 0
         if left_phase is not None:
             self.riders.clear()
         try:
-            checkpoint.sent = send()
+            self._send_all()
         except LOST:
             self.refence()
         self._arrive(but=1)

@@ -66,6 +66,13 @@ class SendingConnection(psycopg.Connection[Any]):
         loader.set_pgresult(results[-1])
         return loader.load_row(0, tuple)
 
+    def roll_back(self) -> None:
+        """Leave a transaction. psycopg may deallocate all that is prepared when it sees one rolled back."""
+        self.execute("ROLLBACK")
+        if self._statements:
+            self.execute("DEALLOCATE ALL")
+            self._statements.clear()
+
     def end_sending(self) -> None:
         """Every answer was had."""
         if self.pgconn.pipeline_status != pq.PipelineStatus.OFF:
@@ -94,22 +101,20 @@ def _numbered(query: bytes) -> bytes:
 
 def _sent(pgconn: pq.abc.PGconn) -> PQGen[None]:
     while pgconn.flush():
-        ready = yield Wait.RW
-        if ready & Ready.R:
+        if (ready := (yield Wait.RW)) and ready & Ready.R:
             pgconn.consume_input()
 
 
 def _results(pgconn: pq.abc.PGconn) -> PQGen[list[PGresult]]:
     """What belongs to one statement: all there is until its sync."""
-    results: list[PGresult] = []
+    found: list[PGresult | None] = []  # each command of it ends with None
     while True:
         while pgconn.is_busy():
             if (yield Wait.R):
                 pgconn.consume_input()
         result = pgconn.get_result()
-        if result is not None:
-            if result.status == pq.ExecStatus.PIPELINE_SYNC:
-                return results
-            results.append(result)
-        if pgconn.status == pq.ConnStatus.BAD:
-            raise psycopg.OperationalError("the connection was lost")
+        if result is not None and result.status == pq.ExecStatus.PIPELINE_SYNC:
+            return [result for result in found if result is not None]
+        if pgconn.status == pq.ConnStatus.BAD or (result is None and found[-1:] in ([], [None])):
+            raise psycopg.OperationalError("the connection was lost, or nothing was sent on it")
+        found.append(result)

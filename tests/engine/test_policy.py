@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 
@@ -115,6 +116,26 @@ def test_a_gate_saves_the_boundary_before_it(driver: Driver) -> None:
     assert driver.result(run)["last"] == "paid 1.00"
     assert history(run) == EVERYTHING
     assert CALLS["pay 1.00"] == 2
+
+
+def test_a_phase_that_swallows_what_went_wrong_with_a_checkpoint_loses_none(driver: Driver) -> None:
+    """The failure of the one under way comes up when the next one is sent, inside a phase."""
+
+    def take_its_place(run: RunContext) -> None:
+        first = Checkpoint.objects.get(run_id=run.id, seq=0)
+        first.pk = (run.id, 1)
+        first.save(force_insert=True)
+
+    def swallow(run: RunContext) -> Any:
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            run.step("send", send, "x")
+        Checkpoint.objects.filter(run_id=run.id, seq=1).delete()
+        return run.step("send again", send, "x")
+
+    run = driver.start(counting(every(phases=2), at={2: take_its_place, 4: swallow}))
+    assert driver.go_on(run).status == "completed"
+    assert seqs_and_turns(run)[:3] == [(0, 0), (1, 2), (2, 3)]
+    assert history(run) == EVERYTHING
 
 
 def test_an_event_and_a_timer_save_it_too(driver: Driver) -> None:

@@ -42,7 +42,13 @@ def sent(own: Ownership) -> None:
 def two(own: Ownership) -> tuple[Prepared, Prepared]:
     """Two checkpoints, one behind the other."""
     first = checkpoint(own)
-    return first, replace(first, label=replace(first.label, seq=2), head=replace(first.head, seq=2), parts=())
+    return first, behind(first)
+
+
+def behind(prepared: Prepared) -> Prepared:
+    """The next one, which changes nothing."""
+    seq = prepared.head.seq + 1
+    return replace(prepared, label=replace(prepared.label, seq=seq), head=replace(prepared.head, seq=seq), parts=())
 
 
 def send_both(own: Ownership, first: Prepared, second: Prepared) -> None:
@@ -212,6 +218,45 @@ def test_an_error_is_kept_for_whoever_asks_for_the_row() -> None:
         with pytest.raises(psycopg.errors.DivisionByZero):
             failed.row()
     lines.close()
+
+
+def test_what_was_prepared_is_prepared_again_after_a_transaction_that_was_rolled_back() -> None:
+    lines = EngineConnection()
+    for number in range(10):
+        assert lines.execute("SELECT %s", (number,)).fetchone() == (number,)
+        assert lines.send(b"SELECT 1 + %s", (number,)).row() == (number + 1,)
+    with pytest.raises(LostRun), lines.transaction():
+        raise LostRun
+    assert lines.send(b"SELECT 1 + %s", (1,)).row() == (2,)
+    kept = lines.execute("SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'fermata%'").fetchone()
+    assert kept == (1,)
+    lines.close()
+
+
+def test_a_checkpoint_that_was_prepared_and_is_no_more_is_sent_again(agent: Agent) -> None:
+    own = claimed(agent)
+    last = two(own)[1]
+    own.head_seq = 1
+    RunHead.objects.filter(run_id=own.run_id).update(head_seq=1)
+    for _ in range(2):
+        own.save_checkpoint(last, turn=2, phase="act", schema=1, left_phase=None)
+        own.connection.execute("DEALLOCATE ALL")
+        last = behind(last)
+    own.anchor()
+    assert (own.epoch, own.head_seq) == (2, 3)
+
+
+def test_after_a_lost_connection_each_is_sent_again_once(agent: Agent, monkeypatch: Any) -> None:
+    own = claimed(agent)
+    prepared, sends = two(own), []
+    send = EngineConnection.send
+    monkeypatch.setattr(EngineConnection, "send", lambda *args: (sends.append(args[2][0]), send(*args))[1])
+    own.connection.lose_next_answer()
+    send_both(own, *prepared)
+    own.save_checkpoint(behind(prepared[1]), turn=3, phase="act", schema=1, left_phase=None)
+    own.anchor()
+    assert own.head_seq == 3
+    assert sends in ([1, 2, 3], [1, 2, 2, 3])  # the second had committed by then, or had not
 
 
 def test_more_statements_than_are_kept_prepared_and_large_ones_get_their_answers(monkeypatch: Any) -> None:
