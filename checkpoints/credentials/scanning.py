@@ -6,6 +6,7 @@ from typing import Any
 from checkpoints.credentials.names import is_secret_name, looks_random
 from checkpoints.credentials.rules import ANY_CUE, NAME_CUE, NAMED, RULES, Rule
 
+_SHORTEST_CREDENTIAL = 10  # bytes: a password in a URL, `ab://:x7@x`; most of what is saved is shorter
 _SHORTEST = min(len(hint) for rule in RULES for hint in rule.hints)
 _HINTED: dict[bytes, list[tuple[bytes, int]]] = {}  # hints and the numbers of their rules, by how the hints begin
 for _number, _rule in enumerate(RULES):
@@ -15,7 +16,7 @@ for _number, _rule in enumerate(RULES):
 
 def may_hold_one(data: bytes) -> bool:
     """Whether encoded data is worth a closer look. False means that no text in it holds what `find` finds."""
-    return ANY_CUE.search(data) is not None
+    return len(data) >= _SHORTEST_CREDENTIAL and ANY_CUE.search(data) is not None
 
 
 def find(text: bytes, name: str = "") -> str | None:

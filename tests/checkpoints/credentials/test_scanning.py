@@ -40,6 +40,11 @@ def test_several_credentials_in_one_text():
     assert text.count("[redacted: ") >= len(SAMPLES) - 2  # a key that spans a rest of the text hides it
 
 
+def test_the_shortest_credential_is_found():
+    assert find(b"ab://:x7@x") == "url-password"
+    assert may_hold_one(b"ab://:x7@x")
+
+
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_is_none_is_left_alone(text):
     assert find(text.encode()) is None
