@@ -14,7 +14,9 @@ from django.core.wsgi import get_wsgi_application
 django: Any = get_wsgi_application()
 
 from fermata.live.router import Router  # noqa: E402  it needs the models, which that call made ready
+from fermata.loaded import keep_what_is_loaded  # noqa: E402
 
 threads: Any = WSGIMiddleware(django, workers=settings.FERMATA_WEB_THREADS)
 aside: Any = WSGIMiddleware(django, workers=1)  # for health: it answers also when every other thread is stuck
 application = Router(threads, aside)
+keep_what_is_loaded()

@@ -18,7 +18,9 @@ if __name__ == "__main__":
 
     from benchmarks.inbox.database import prepare
     from benchmarks.inbox.places import places
+    from fermata.loaded import keep_what_is_loaded
 
+    keep_what_is_loaded()
     people = prepare(int(sys.argv[1]), workflow="benchmark-gate", tell=lambda step: print(step, flush=True))
     everywhere = list(places(people))
     for place in everywhere:
