@@ -2,3 +2,5 @@
 
 They share names and results: `steps`, `growth`, `parked`, `resume`, `wake`, `twice`.
 """
+
+WARM_UP = 100  # steps of a process before those that are timed, the same for all

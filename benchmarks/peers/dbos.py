@@ -12,6 +12,7 @@ import psycopg
 from dbos import DBOS, SetWorkflowID
 
 from benchmarks.payload import PAYMENTS, database_bytes, pay, payments, random_text
+from benchmarks.peers import WARM_UP
 from benchmarks.process import resident_bytes, threads
 
 LONG = 600.0  # seconds that a workflow waits for its message
@@ -45,7 +46,7 @@ def gate(data: str, payments_url: str | None) -> float:
 def steps(url: str, count: int) -> dict[str, float]:
     """Milliseconds per step that returns 1 kB."""
     with _launched(url):
-        loop(5)
+        loop(WARM_UP)
         began = time.perf_counter()
         loop(count)
         return {"ms": (time.perf_counter() - began) / count * 1000}

@@ -13,6 +13,7 @@ from django.db import connection
 from approvals.models import Approval
 from approvals.services.voting import vote
 from benchmarks.payload import PAYMENTS, database_bytes, payments, scalar
+from benchmarks.peers import WARM_UP
 from benchmarks.process import resident_bytes, threads
 from benchmarks.workers import forget_doorbells, listen, workers
 from checkpoints import codec
@@ -28,7 +29,7 @@ WITHIN = 120.0  # seconds for everything that workers do
 
 def steps(url: str, count: int) -> dict[str, float]:
     """Milliseconds per turn: a recorded step of 1 kB that is appended to the history, and the checkpoint."""
-    _drive("benchmark-steps", 20)
+    _drive("benchmark-steps", WARM_UP)
     return {"ms": _drive("benchmark-steps", count) / count * 1000}
 
 

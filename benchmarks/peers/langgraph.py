@@ -16,6 +16,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
 from benchmarks.payload import PAYMENTS, database_bytes, pay, payments, random_text
+from benchmarks.peers import WARM_UP
 from benchmarks.process import resident_bytes, threads
 
 Step = Callable[[Any], Any]
@@ -34,6 +35,7 @@ class Waiting(TypedDict):
 def steps(url: str, count: int) -> dict[str, float]:
     """Milliseconds per node that appends 1 kB to a list."""
     with _saver(url) as saver:
+        _loop(saver, WARM_UP)
         began = time.perf_counter()
         _loop(saver, count)
         return {"ms": (time.perf_counter() - began) / count * 1000}

@@ -10,7 +10,7 @@ import hashlib
 from typing import Any
 
 from checkpoints.codec.decoding import unpacked
-from checkpoints.codec.encoding import MAX_DEPTH, Walk, packed
+from checkpoints.codec.encoding import MAX_DEPTH, Walk
 from checkpoints.codec.frames import MAX_BYTES, framed, unframed
 from checkpoints.codec.frozen import freeze, thaw
 from checkpoints.codec.jsonable import to_jsonable
@@ -40,6 +40,7 @@ __all__ = [
     "redact",
     "register",
     "roundtrip",
+    "saved",
     "thaw",
     "to_jsonable",
 ]
@@ -73,5 +74,16 @@ def fingerprint(value: object, path: str = "value") -> bytes:
 
 
 def roundtrip(value: object, path: str = "state") -> Any:
-    """A copy of `value` as it would come back after being saved. Raises Unencodable."""
-    return unpacked(packed(value, path), what=path)
+    """A copy of `value` as it would come back after being saved. Raises Unencodable, HoldsCredential."""
+    return unpacked(packed_to_save(Walk(), value, root(path)), what=path)
+
+
+def saved(value: object, path: str = "state") -> tuple[bytes, Any]:
+    """What `encode` gives, and the copy that `decode` will give of it.
+
+    Raises Unencodable, HoldsCredential; SnapshotTooLarge for what `decode` would not take.
+    """
+    data = packed_to_save(Walk(), value, root(path))
+    if len(data) > MAX_BYTES:
+        raise SnapshotTooLarge(len(data), MAX_BYTES, path)
+    return framed(data), unpacked(data, what=path)

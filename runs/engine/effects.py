@@ -83,12 +83,11 @@ class Performer:
         self, key: str, tool: Tool, arguments: Mapping[str, Any], *, permission: Permission | None = None
     ) -> Any:
         """The step's result: recorded, or from a call made now. Raises StepFailed, or a signal."""
-        encoded = codec.encode(dict(arguments), path=f"arguments of {key}")
+        call = codec.roundtrip(dict(arguments), path=f"arguments of {key}")
         args_hash = codec.fingerprint(dict(arguments), path=f"arguments of {key}")
         record = self.turn.meet_step(key, tool=tool.name, args_hash=args_hash)
         if record is not None and record.state in (StepState.DONE, StepState.FAILED):
             return self._recorded(record)
-        call = codec.decode(encoded)
         if tool.effect == "read":
             return self._read(key, tool, call, args_hash)
         if record is None:
@@ -112,8 +111,7 @@ class Performer:
                 self.own.record_reads(turn=self.turn.number, phase=self.turn.phase)
 
         try:
-            body = codec.encode(tool.call(call, idempotency_key=""), path=f"result of {key}")
-            value = codec.decode(body)
+            body, value = codec.saved(tool.call(call, idempotency_key=""), path=f"result of {key}")
         except StepFailed as failure:
             body = encode_failure(failure)
             keep(StepState.FAILED, body)
@@ -188,8 +186,7 @@ class Performer:
     def _performed(self, key: str, result: Any, permission: Permission | None) -> Any:
         """Record what a call returned. If that cannot be saved, the failure is known: the call must not be repeated."""
         try:
-            body = codec.encode(result, path=f"result of {key}")
-            value = codec.decode(body)
+            body, value = codec.saved(result, path=f"result of {key}")
         except Exception as error:
             raise self._failed(key, _unsaveable(error), permission) from error
         self._outcome(key, StepState.DONE, body, permission, value)

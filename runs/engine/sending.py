@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import count
 from typing import Any
 
 import psycopg
 from psycopg import pq
 from psycopg.abc import PQGen
+from psycopg.abc import Transformer as AnyTransformer
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq.abc import PGresult
+from psycopg.types.numeric import Int8Dumper
 from psycopg.waiting import Ready, Wait
 
 MOST_PREPARED = 100  # the one that was not used for longest goes
@@ -36,9 +38,8 @@ class SendingConnection(psycopg.Connection[Any]):
 
         It waits only where more is to be sent than the network takes at once.
         """
-        dumper = Transformer(self)
-        values = dumper.dump_sequence(params, [PyFormat.AUTO] * len(params))
-        types, formats = dumper.types or (), dumper.formats
+        values = self._dumper.dump_sequence(params, [PyFormat.AUTO] * len(params))
+        types, formats = self._dumper.types or (), self._dumper.formats
         with self.lock:
             if self.pgconn.pipeline_status == pq.PipelineStatus.OFF:
                 self.pgconn.enter_pipeline_mode()
@@ -77,6 +78,13 @@ class SendingConnection(psycopg.Connection[Any]):
         """Every answer was had."""
         if self.pgconn.pipeline_status != pq.PipelineStatus.OFF:
             self.pgconn.exit_pipeline_mode()
+
+    @cached_property
+    def _dumper(self) -> AnyTransformer:
+        """Whole numbers are of one type, be they small or large: a statement is prepared for its parameters' types."""
+        context = self.cursor()
+        context.adapters.register_dumper(int, Int8Dumper)
+        return Transformer(context)
 
     def _prepare(self, query: bytes, types: tuple[int, ...]) -> bytes:
         """Its name at the server, which is told to prepare it in the same breath, the first time."""

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
-from checkpoints.codec import decode, encode, register, roundtrip
+from checkpoints import codec
+from checkpoints.codec import decode, encode, register, roundtrip, saved
+from checkpoints.errors import SnapshotTooLarge
 from tests.checkpoints.classes import Color, Level, Line, Point, Priority, Rights
 from tests.checkpoints.strategies import described, values
 
@@ -19,6 +21,16 @@ from tests.checkpoints.strategies import described, values
 def test_every_value_comes_back_with_every_type_in_it(value):
     assert described(decode(encode(value))) == described(value)
     assert described(roundtrip(value)) == described(value)
+    body, copy = saved(value)
+    assert body == encode(value)
+    assert described(copy) == described(value)
+
+
+def test_nothing_is_saved_that_could_not_be_read_again(monkeypatch):
+    monkeypatch.setattr(codec, "MAX_BYTES", 100)
+    assert saved("x" * 98)[1] == "x" * 98
+    with pytest.raises(SnapshotTooLarge):
+        saved("x" * 99)
 
 
 @given(values)
