@@ -15,7 +15,6 @@ from approvals.gates import require_approval
 from approvals.models import Approval, Grant
 from approvals.services.doubt import resolve_in_doubt
 from checkpoints import codec
-from checkpoints.codec import frames
 from runs.authoring import DidNotHappen, Happened, NotPerformed, RunContext, StepFailed, Tool, tool, workflow
 from runs.bodies import opened, outcome_place
 from runs.models import Step
@@ -119,11 +118,10 @@ def test_the_phase_can_go_on_from_it(driver: Driver) -> None:
 
 
 def test_a_result_that_is_too_large_is_known_too(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames.unframed, "__kwdefaults__", {"max_bytes": 1_000})
-    monkeypatch.setattr(codec.decode, "__kwdefaults__", {"what": "value", "max_bytes": 1_000})
+    monkeypatch.setattr(codec, "MAX_BYTES", 1_000)
     first, again = told(driver, make_tool("once", lambda: "x" * 1_001))
     assert first == again
-    assert "holds more than 1000 bytes" in first[2]
+    assert "the result of call holds 1004 bytes; the limit is 1000" in first[2]
     assert CALLS["made"] == 1
 
 
