@@ -47,13 +47,7 @@ _HISTORY = """INSERT INTO checkpoints_historychunk (seq, run_id, first, count, b
 _CHUNK_ROW = "(%s::int, %s::int, %s::bytea)"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Cte:
-    """`name AS (sql)`, with positional `params` for its `%s` in order."""
-
-    name: str
-    sql: str
-    params: tuple[object, ...]
+Cte = tuple[str, str, tuple[Any, ...]]  # `name AS (sql)`, and the parameters for its `%s` in order
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,41 +62,36 @@ class Prepared:
     parts: Sequence[tuple[str, bytes]]
     chunks: Sequence[tuple[int, int, bytes]]
 
-    def ctes(self, guard: str) -> tuple[Cte, ...]:
+    def ctes(self, guard: str) -> list[Cte]:
         """The inserts: `checkpoint` and, where there is something to insert, `parts` and `history`."""
         if not guard.isidentifier():
             raise ValueError("the guard is the name of a common table expression")
         label = self.label
         manifest = packed_manifest(self.head.manifest)
-        found = [
-            Cte(
-                name="checkpoint",
-                sql=_sql(_CHECKPOINT, guard),
-                params=(
-                    label.epoch,
-                    self.size,
-                    label.seq,
-                    label.turn,
-                    label.schema,
-                    self.head.history_length,
-                    label.run_id,
-                    self.digest,
-                    label.workflow,
-                    label.phase,
-                    label.reason,
-                    manifest,
-                    self.body,
-                ),
-            )
-        ]
+        checkpoint = (
+            label.epoch,
+            self.size,
+            label.seq,
+            label.turn,
+            label.schema,
+            self.head.history_length,
+            label.run_id,
+            self.digest,
+            label.workflow,
+            label.phase,
+            label.reason,
+            manifest,
+            self.body,
+        )
         here = (label.seq, label.run_id)
+        found: list[Cte] = [("checkpoint", _sql(_CHECKPOINT, guard), checkpoint)]
         if self.parts:
             sql = _sql(_PARTS, guard, _PART_ROW, len(self.parts))
-            found.append(Cte(name="parts", sql=sql, params=(*here, *chain.from_iterable(self.parts))))
+            found.append(("parts", sql, (*here, *chain.from_iterable(self.parts))))
         if self.chunks:
             sql = _sql(_HISTORY, guard, _CHUNK_ROW, len(self.chunks))
-            found.append(Cte(name="history", sql=sql, params=(*here, *chain.from_iterable(self.chunks))))
-        return tuple(found)
+            found.append(("history", sql, (*here, *chain.from_iterable(self.chunks))))
+        return found
 
 
 def encode_item(item: object, index: int) -> bytes:
@@ -209,8 +198,8 @@ def assemble(
 def insert(cursor: Cursor, prepared: Prepared) -> None:
     """Write a checkpoint in the caller's transaction, in which the caller already holds the run's lock."""
     ctes = prepared.ctes("held")
-    inserts = ", ".join(f"{cte.name} AS ({cte.sql})" for cte in ctes)
-    cursor.execute(f"WITH held AS (SELECT), {inserts} SELECT", [param for cte in ctes for param in cte.params])
+    inserts = ", ".join(f"{name} AS ({sql})" for name, sql, _ in ctes)
+    cursor.execute(f"WITH held AS (SELECT), {inserts} SELECT", [param for _, _, params in ctes for param in params])
 
 
 @lru_cache(1024)

@@ -6,8 +6,9 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
+from checkpoints.store import Cte
+
 Params = tuple[Any, ...]
-Cte = tuple[str, str, Params]  # name, SQL that selects from `fence`, parameters
 Ctes = list[Cte]
 
 COUNT = "SELECT count(*) FROM fence"

@@ -63,7 +63,6 @@ class EngineConnection:
 
     def __init__(self) -> None:
         self._connection: SendingConnection | None = None
-        self._pid = 0
         self._lose_next_answer = False
         self._sent: deque[Sent] = deque()
 
@@ -98,7 +97,6 @@ class EngineConnection:
 
     def wait(self, last: Sent | None = None) -> None:
         """Wait for the end of what was sent, up to `last`. What went wrong is kept for whoever asks for its row."""
-        self._forget_parents()
         while self._connection is not None and self._sent and (last is None or last in self._sent):
             sent = self._sent[0]
             try:
@@ -153,6 +151,11 @@ class EngineConnection:
                 self._connection.close()
             self._connection = None
 
+    def forget(self) -> None:
+        """In a fork, whose socket is its parent's."""
+        self._connection = None
+        self._sent.clear()
+
     def cut(self) -> None:
         """For failpoints: the socket dies and libpq does not know, as when a network fails."""
         if self._connection is not None and not self._connection.closed:
@@ -181,16 +184,10 @@ class EngineConnection:
         return self._opened()
 
     def _opened(self) -> SendingConnection:
-        self._forget_parents()
         if self._connection is None or self._connection.closed:
             self.close()
             self._connection = connect()
         return self._connection
-
-    def _forget_parents(self) -> None:
-        """A fork must not share its parent's socket."""
-        if self._pid != os.getpid():
-            self._connection, self._sent, self._pid = None, deque(), os.getpid()
 
 
 def connection_parameters() -> dict[str, Any]:
@@ -264,5 +261,6 @@ def engine_connection() -> EngineConnection:
     return _local.connection
 
 
+os.register_at_fork(after_in_child=lambda: engine_connection().forget())
 failpoints.register("cut", lambda: engine_connection().cut())
 failpoints.register("lose", lambda: engine_connection().lose_next_answer())

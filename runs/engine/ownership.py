@@ -76,15 +76,12 @@ class Ownership:
         self.head_seq = head_seq
         self.build = build
         self.failures = failures  # tries from this checkpoint that came to nothing
+        self.lease = timedelta(seconds=settings.FERMATA_LEASE_SECONDS)
         self.lost = False
         self.call_ends: float | None = None  # CLOCK_BOOTTIME after which the heartbeat lets go of a stuck call
         self.riders = Riders()
         self._deferred: Callable[[], None] | None = None
         self._under_way: deque[UnderWay] = deque()
-
-    @property
-    def lease(self) -> timedelta:
-        return timedelta(seconds=settings.FERMATA_LEASE_SECONDS)
 
     # --- boundaries between phases that are not saved at once ------------------------------------------------
 
@@ -313,7 +310,7 @@ class Ownership:
 
     def checkpoint_ctes(self, prepared: Prepared, *, turn: int, phase: str | None) -> Ctes:
         """A checkpoint, with what waits in the turn and phase that it ends. `phase` None: it is newer, and waits on."""
-        ctes: Ctes = [(cte.name, cte.sql, cte.params) for cte in prepared.ctes("fence")]
+        ctes = prepared.ctes("fence")
         return ctes if phase is None else self._with_riders(ctes, turn, phase)
 
     def fenced_within(self, cursor: Cursor, fence: str, params: Params, ctes: Ctes, result: str) -> Any:

@@ -10,8 +10,9 @@ from functools import lru_cache
 from itertools import chain
 from uuid import UUID
 
+from checkpoints.store import Cte
 from runs.bodies import outcome_place, seal
-from runs.engine.composing import Cte, Ctes
+from runs.engine.composing import Ctes
 
 RECORD_READS = """
     INSERT INTO runs_step (run_id, turn, key, ordinal, phase, tool, effect, args_hash, state, generation, epoch, build,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from django.db import connection
 from checkpoints.models import Checkpoint
 from checkpoints.store import Prepared
 from runs.engine import sending
-from runs.engine.connection import EngineConnection, connection_parameters
+from runs.engine.connection import EngineConnection, connection_parameters, engine_connection
 from runs.engine.ownership import Ownership
 from runs.engine.riders import ReadOutcome
 from runs.engine.signals import LostRun
@@ -257,6 +258,22 @@ def test_after_a_lost_connection_each_is_sent_again_once(agent: Agent, monkeypat
     own.anchor()
     assert own.head_seq == 3
     assert sends in ([1, 2, 3], [1, 2, 2, 3])  # the second had committed by then, or had not
+
+
+def test_a_fork_has_a_connection_of_its_own() -> None:
+    lines = engine_connection()
+    server = "SELECT pg_backend_pid()"
+    ours = lines.execute(server).fetchone()
+    sent = lines.send(b"SELECT 1")
+    if (child := os.fork()) == 0:
+        try:
+            os._exit(engine_connection().execute(server).fetchone() == ours)
+        finally:
+            os._exit(2)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert sent.row() == (1,)
+    assert lines.execute(server).fetchone() == ours
 
 
 def test_more_statements_than_are_kept_prepared_and_large_ones_get_their_answers(monkeypatch: Any) -> None:
