@@ -260,6 +260,7 @@ def test_after_a_lost_connection_each_is_sent_again_once(agent: Agent, monkeypat
     assert sends in ([1, 2, 3], [1, 2, 2, 3])  # the second had committed by then, or had not
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_fork_has_a_connection_of_its_own() -> None:
     lines = engine_connection()
     server = "SELECT pg_backend_pid()"
