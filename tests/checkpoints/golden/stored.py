@@ -59,9 +59,9 @@ def written() -> list[Prepared]:
 
 def as_json(checkpoints: list[Prepared]) -> str:
     statements = [
-        {"sql": cte.sql, "params": [{"hex": p.hex()} if isinstance(p, bytes) else str(p) for p in cte.params]}
+        {"sql": sql, "params": [{"hex": p.hex()} if isinstance(p, bytes) else str(p) for p in params]}
         for prepared in checkpoints
-        for cte in prepared.ctes("held")
+        for _, sql, params in prepared.ctes("held")
     ]
     return json.dumps(statements, indent=1) + "\n"
 

@@ -28,11 +28,11 @@ def heads():
 def fenced(cursor, prepared, *, epoch, before):
     """The one statement of a caller. It returns how many heads it moved."""
     ctes = prepared.ctes("fence")
-    inserts = ", ".join(f"{cte.name} AS ({cte.sql})" for cte in ctes)
+    inserts = ", ".join(f"{name} AS ({sql})" for name, sql, _ in ctes)
     cursor.execute(
         "WITH fence AS (UPDATE heads SET head_seq = %s WHERE run_id = %s AND epoch = %s AND head_seq = %s"
         f" RETURNING run_id), {inserts} SELECT count(*) FROM fence",
-        [prepared.head.seq, prepared.label.run_id, epoch, before, *(p for cte in ctes for p in cte.params)],
+        [prepared.head.seq, prepared.label.run_id, epoch, before, *(p for _, _, params in ctes for p in params)],
     )
     return cursor.fetchone()[0]
 
