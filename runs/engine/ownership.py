@@ -117,9 +117,7 @@ class Ownership:
     def _arrived(self, checkpoint: UnderWay) -> bool:
         if self.head_seq >= checkpoint.seq:
             return True  # it had committed before the connection was lost
-        if checkpoint.sent is None:
-            self._none_is_sent()  # those after it found no head to follow
-            self._send_all()
+        self._send_all()
         sent, checkpoint.sent = checkpoint.sent, None
         row = sent.row() if sent else None
         failpoint("checkpoint.after")
@@ -129,13 +127,12 @@ class Ownership:
         return True
 
     def _send_all(self) -> None:
-        """Send what is not sent, in the order in which each follows the other."""
+        """Send what is not sent, in their order, and again what was sent behind it: that found no head to follow."""
+        behind = False
         for checkpoint in self._under_way:
-            checkpoint.sent = checkpoint.sent or checkpoint.send()
-
-    def _none_is_sent(self) -> None:
-        for checkpoint in self._under_way:
-            checkpoint.sent = None
+            behind = behind or checkpoint.sent is None
+            if behind:
+                checkpoint.sent = checkpoint.send()
 
     # --- what a phase writes ---------------------------------------------------------------------------------
 
@@ -299,7 +296,8 @@ class Ownership:
         if row is None:
             raise self.lose()
         self.epoch, self.head_seq = row
-        self._none_is_sent()
+        for checkpoint in self._under_way:
+            checkpoint.sent = None
 
     # --- composing -------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from runs.services.answering import record_event
 from runs.services.controlling import retry_run
 from tests.engine.conftest import Driver
 from tests.engine.flows import CALLS, SWITCH, look, pay, send
+from tests.support.checkpoints import in_its_place
 
 pytestmark = pytest.mark.usefixtures("deployment")  # what a test registers is gone after it
 
@@ -121,18 +122,13 @@ def test_a_gate_saves_the_boundary_before_it(driver: Driver) -> None:
 def test_a_phase_that_swallows_what_went_wrong_with_a_checkpoint_loses_none(driver: Driver) -> None:
     """The failure of the one under way comes up when the next one is sent, inside a phase."""
 
-    def take_its_place(run: RunContext) -> None:
-        first = Checkpoint.objects.get(run_id=run.id, seq=0)
-        first.pk = (run.id, 1)
-        first.save(force_insert=True)
-
     def swallow(run: RunContext) -> Any:
         with pytest.raises(psycopg.errors.UniqueViolation):
             run.step("send", send, "x")
         Checkpoint.objects.filter(run_id=run.id, seq=1).delete()
         return run.step("send again", send, "x")
 
-    run = driver.start(counting(every(phases=2), at={2: take_its_place, 4: swallow}))
+    run = driver.start(counting(every(phases=2), at={2: lambda run: in_its_place(run.id), 4: swallow}))
     assert driver.go_on(run).status == "completed"
     assert seqs_and_turns(run)[:3] == [(0, 0), (1, 2), (2, 3)]
     assert history(run) == EVERYTHING

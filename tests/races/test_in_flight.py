@@ -22,6 +22,7 @@ from runs.engine.riders import ReadOutcome
 from runs.engine.signals import LostRun
 from runs.models import Agent, RunHead, Step
 from tests.races.test_fences import checkpoint, claimed, intent
+from tests.support.checkpoints import in_its_place
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -197,9 +198,7 @@ def test_a_run_lost_while_two_are_under_way_gets_neither(agent: Agent) -> None:
 def test_a_checkpoint_behind_one_that_fails_is_not_written_before_it(agent: Agent) -> None:
     own = claimed(agent)
     prepared = two(own)
-    first = Checkpoint.objects.get(run_id=own.run_id)
-    first.pk = (own.run_id, 1)
-    first.save(force_insert=True)  # in its place
+    in_its_place(own.run_id)
     with pytest.raises(psycopg.errors.UniqueViolation):
         send_both(own, *prepared)
     with pytest.raises(psycopg.errors.UniqueViolation):
@@ -209,6 +208,18 @@ def test_a_checkpoint_behind_one_that_fails_is_not_written_before_it(agent: Agen
     own.anchor()
     assert (own.epoch, own.head_seq) == (1, 2)
     assert both_saved(own)
+
+
+def test_the_next_checkpoint_after_one_that_failed_takes_along_all_that_followed_it(agent: Agent) -> None:
+    own = claimed(agent)
+    prepared = two(own)
+    in_its_place(own.run_id)
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        send_both(own, *prepared)
+    Checkpoint.objects.filter(run_id=own.run_id, seq=1).delete()
+    own.save_checkpoint(behind(prepared[1]), turn=3, phase="act", schema=1, left_phase=None)
+    own.anchor()
+    assert (own.epoch, own.head_seq) == (1, 3)
 
 
 def test_an_error_is_kept_for_whoever_asks_for_the_row() -> None:
