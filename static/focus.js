@@ -7,6 +7,5 @@ function place(root) {
 }
 
 place(document);
-document.addEventListener("htmx:load", (event) => {
-  if (event.target !== document.body) place(event.target); // the whole page was placed already
-});
+// In the task of the swap itself, not once htmx has settled: by then somebody may type in a field of their choice.
+document.addEventListener("htmx:afterSwap", (event) => place(event.target));

@@ -107,6 +107,23 @@ def test_edit_keeps_what_was_not_touched(visit: Callable[..., Visitor], agent: A
     expect(page.locator(".diff del")).to_contain_text("A-7")
 
 
+def test_the_focus_is_not_taken_from_whoever_chose_a_field(
+    visit: Callable[..., Visitor], agent: Agent, ana: User
+) -> None:
+    """Else what is typed ends in another field, and an edit approves it."""
+    card = opened(agent, args={"amount": 49, "order": "A-7"}, args_schema=SCHEMA)
+    page = visit(ana).open(card)
+    page.evaluate("""
+        const onCard = (name, then) =>
+            document.addEventListener(name, (event) => event.target.id === "card" && setTimeout(then));
+        window.settled = new Promise((done) => onCard("htmx:afterSettle", done));
+        onCard("htmx:afterSwap", () => document.querySelector("[name='arg.order']").focus());
+    """)
+    page.get_by_role("link", name="Edit").first.click()
+    page.evaluate("settled")
+    expect(page.get_by_label("order")).to_be_focused()
+
+
 # PrefectHQ/prefect#12279
 def test_an_invalid_edit_keeps_the_draft(visit: Callable[..., Visitor], agent: Agent, ana: User) -> None:
     card = opened(agent, args={"amount": 49, "order": "A-7"}, args_schema=SCHEMA)
