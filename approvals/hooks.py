@@ -9,10 +9,10 @@ from uuid import UUID
 
 from approvals import audit
 from approvals.queries.asked import unperformable
-from approvals.services.cancelling import close_for_run
+from approvals.services.closing import close_for_run, closing
 from approvals.services.doubt import open_in_doubt
 from approvals.services.erasing import erase_of_run
-from runs.hooks import Cursor
+from runs.hooks import Closing, Cursor
 
 
 class RunHooks:
@@ -37,7 +37,11 @@ class RunHooks:
         actor: str,
         body: dict[str, Any],
     ) -> None:
-        close_for_run(cursor, run_id=run_id, reason=reason, end=_event(run_id, team_id, type, actor, body))
+        kind = audit.EventType(type)
+        close_for_run(cursor, run_id=run_id, team_id=team_id, reason=reason, type=kind, actor=actor, body=body)
+
+    def closing(self, *, run_id: UUID, reason: str, type: str, actor: str, body: dict[str, Any]) -> Closing:
+        return closing(run_id=run_id, reason=reason, type=audit.EventType(type), actor=actor, body=body)
 
     def erase(self, cursor: Cursor, *, run_id: UUID, actor: str, approvals: bool) -> int:
         return erase_of_run(cursor, run_id=run_id, actor=actor, approvals=approvals)
@@ -80,6 +84,4 @@ def _event(run_id: UUID, team_id: int, type: str, actor: str, body: dict[str, An
         actor=actor,
         team_id=team_id,
         body={"run": str(run_id), **body},
-        # the reason is in the words of whoever cancelled it
-        person_id=audit.person_of(actor) if type == audit.EventType.RUN_CANCELLED else None,
     )

@@ -4,6 +4,7 @@ Every function that writes gets the cursor of the transaction that holds the run
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any, Protocol, cast
@@ -11,6 +12,8 @@ from uuid import UUID
 
 from django.conf import settings
 from django.utils.module_loading import import_string
+
+from checkpoints.store import Cte
 
 
 class Cursor(Protocol):
@@ -22,6 +25,15 @@ class Cursor(Protocol):
     def execute(self, query: Any, params: Any = None, /) -> Any: ...
     def fetchone(self) -> Any: ...
     def fetchall(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Closing:
+    """What else ends with a run, as part of the statement that ends it."""
+
+    nothing_open: str  # a condition on `runs_head`: without it, `Hooks.run_ended` has more to do than this
+    ctes: list[Cte]  # behind `fence` (run_id) and beside `ended` (team_id)
+    result: str  # what the statement selects: a row whose first column is not 0, if the fence had one
 
 
 class Hooks(Protocol):
@@ -48,6 +60,9 @@ class Hooks(Protocol):
     ) -> None:
         """Close what is open for a run that ended (approvals, unspent grants) for `reason`, and write its end into the
         audit trail: the rest as for `record`."""
+
+    def closing(self, *, run_id: UUID, reason: str, type: str, actor: str, body: dict[str, Any]) -> Closing:
+        """`run_ended` without a transaction of its own."""
 
     def erase(self, cursor: Cursor, *, run_id: UUID, actor: str, approvals: bool) -> int:
         """Erase what the audit trail says about a run in words, and, with its `approvals`, what people were asked about

@@ -14,7 +14,7 @@ from runs.hooks import Cursor
 SALT_BYTES = 16
 APPEND = """
 SELECT approvals_audit_append(chain, type, actor, team, salt, body, person)
-FROM (VALUES {events}) AS event (chain, type, actor, team, salt, body, person)
+FROM ({events}) AS event (chain, type, actor, team, salt, body, person)
 """
 EVENT = "(%s::text, %s::text, %s::text, %s::bigint, %s::bytea, %s::text, %s::bigint)"
 
@@ -151,6 +151,11 @@ def append_all(cursor: Cursor, events: Sequence[Event]) -> None:
     cursor.execute(_append(len(events)), params)
 
 
+def append_from(events: str) -> str:
+    """`append_all` for what a query gives, as a statement or a CTE: chain, type, actor, team, salt, body, person."""
+    return APPEND.format(events=events)
+
+
 @lru_cache(64)
 def _append(count: int) -> str:
-    return APPEND.format(events=", ".join([EVENT] * count))
+    return append_from(f"VALUES {', '.join([EVENT] * count)}")

@@ -33,9 +33,10 @@ from runs.states import RunStatus
 
 log = logging.getLogger(__name__)
 
+# Values in selects of their own, which PostgreSQL does not estimate by: it plans each claim once.
 READY = """
     h.status = 'queued' AND (h.wake_at IS NULL OR h.wake_at <= (SELECT fermata_now()))
-    AND (h.workflow, h.schema) IN (SELECT * FROM unnest(%(workflows)s::text[], %(schemas)s::int[]))
+    AND (h.workflow, h.schema) IN (SELECT * FROM unnest((SELECT %(workflows)s::text[]), (SELECT %(schemas)s::int[])))
 """
 CLAIM = """
     UPDATE runs_head h
@@ -50,7 +51,8 @@ CLAIM_ONE = CLAIM.format(which="%(run)s", ready=READY)
 # The head of each queue that this build takes from, and of those the oldest: whole queues are never read. Whoever else
 # is claiming skips it: two workers that look at once take two runs.
 OLDEST = """(
-    SELECT oldest.run_id FROM unnest(%(workflows)s::text[], %(schemas)s::int[]) AS queue (workflow, schema), LATERAL (
+    SELECT oldest.run_id
+    FROM unnest((SELECT %(workflows)s::text[]), (SELECT %(schemas)s::int[])) AS queue (workflow, schema), LATERAL (
         SELECT h.run_id, h.queued_at FROM runs_head h
         WHERE h.status = 'queued' AND h.workflow = queue.workflow AND h.schema = queue.schema
           AND (h.wake_at IS NULL OR h.wake_at <= (SELECT fermata_now()))

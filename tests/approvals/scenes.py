@@ -21,6 +21,7 @@ from checkpoints import codec
 from runs import bodies
 from runs.clock import database_now
 from runs.engine.gates import PrepareAgain
+from runs.hooks import hooks
 from runs.models import Agent, Gate, Membership, Run, RunHead, Step, Team
 from runs.services.locking import lock_run
 from runs.states import GateKind, ResumeMode, RunKind, RunStatus, StepState, SuspendReason
@@ -78,6 +79,19 @@ def open_on(run: Run, *asks: Ask) -> list[Approval]:
         except PrepareAgain:
             continue
         return [Approval.objects.get(pk=each.id) for each in opened]
+
+
+def close_run(cursor: Any, run: Run, reason: str) -> None:
+    """What ends with a run, under its lock."""
+    hooks().run_ended(
+        cursor,
+        run_id=run.pk,
+        team_id=run.team_id,
+        reason=reason,
+        type="run.finished",
+        actor="system",
+        body={"status": "failed", "error": ""},
+    )
 
 
 def opened(agent: Agent, **fields: Any) -> Approval:

@@ -7,7 +7,7 @@ from django.db import connection, transaction
 
 from approvals.errors import AlreadyDecided, NotEligible
 from approvals.models import Approval
-from approvals.services.cancelling import cancel, close_for_run
+from approvals.services.cancelling import cancel
 from approvals.services.sweeping import sweep
 from approvals.states import ApprovalStatus
 from runs.principals import AgentPrincipal, Person
@@ -17,6 +17,7 @@ from tests.approvals.scenes import (
     HOLD,
     ask,
     cast,
+    close_run,
     events,
     gate_answer,
     in_group,
@@ -204,6 +205,6 @@ def test_closing_twice_changes_nothing(agent):
     for _ in range(2):
         with transaction.atomic(), connection.cursor() as cursor:
             lock_run(cursor, approval.run_id)
-            close_for_run(cursor, run_id=approval.run_id, reason="over")
+            close_run(cursor, approval.run, reason="over")
 
     assert events(approval) == ["approval.requested", "approval.cancelled"]

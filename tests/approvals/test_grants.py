@@ -7,13 +7,12 @@ from django.db import connection, transaction
 
 from approvals.errors import GrantProblem, NotEligible
 from approvals.models import Grant
-from approvals.services.cancelling import close_for_run
 from approvals.services.grants import record_outcome, revoke, spend
 from approvals.services.sweeping import sweep
 from approvals.states import GrantStatus
 from runs.principals import AgentPrincipal, Person
 from runs.services.locking import lock_run
-from tests.approvals.scenes import ask, cast, events, open_on, opened, policy
+from tests.approvals.scenes import ask, cast, close_run, events, open_on, opened, policy
 
 pytestmark = pytest.mark.django_db
 
@@ -114,7 +113,7 @@ def test_an_auditor_cannot_revoke_and_an_operator_can(approved, person):
 def test_a_run_that_ended_may_do_nothing_more(approved):
     with transaction.atomic(), connection.cursor() as cursor:
         lock_run(cursor, approved.run_id)
-        close_for_run(cursor, run_id=approved.run_id, reason="the run was cancelled")
+        close_run(cursor, approved.run, reason="the run was cancelled")
 
     assert problem(spend_now, approved) == "void"
     assert events(approved)[-1] == "grant.voided"

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 from approvals import digests
 from approvals.errors import ApprovalError, Refused
 from approvals.models import Approval, AuditEvent, Decision, Grant, Policy, Revision, Vote
-from approvals.services.cancelling import cancel, close_for_run
+from approvals.services.cancelling import cancel
 from approvals.services.claims import claim, release
 from approvals.services.grants import record_outcome, revoke, spend
 from approvals.services.settling import settle
@@ -32,7 +32,7 @@ from approvals.states import GRANT_TRANSITIONS, GRANTING, OPEN, TRANSITIONS, App
 from runs.models import Agent, Membership, Team
 from runs.principals import AgentPrincipal, Person
 from runs.services.locking import lock_run
-from tests.approvals.scenes import ask, gate_answer, open_on, parked_run, policy
+from tests.approvals.scenes import ask, close_run, gate_answer, open_on, parked_run, policy
 
 REVIEWERS = ("ada", "bob", "cem")
 PEOPLE = (*REVIEWERS, "asker", "outsider")
@@ -112,7 +112,7 @@ class Approving(RuleBasedStateMachine):
 
     @rule()
     def end_run(self) -> None:
-        self.in_run(lambda cursor: close_for_run(cursor, run_id=self.run.pk, reason="over"))
+        self.in_run(lambda cursor: close_run(cursor, self.run, reason="over"))
         self.ended = True
 
     @rule(key=st.sampled_from(("step-1", "step-2")), right=st.booleans())
