@@ -23,11 +23,16 @@ SELECT id FROM approvals_approval WHERE run_id = %s AND status IN ('pending', 'h
 NOTHING_OPEN = """
 NOT EXISTS (SELECT FROM approvals_approval WHERE run_id = runs_head.run_id AND status IN ('pending', 'held'))
 """
+# Written so that the run's grants are looked up one by one, and not all those of the database that are ready: these are
+# few to PostgreSQL's mind, and it is often wrong.
 VOID = """
 UPDATE approvals_grant SET status = 'void'
-FROM fence, approvals_approval a
-WHERE a.run_id = fence.run_id AND approvals_grant.approval_id = a.id AND approvals_grant.status = 'ready'
-RETURNING a.id, a.team_id
+WHERE approval_id = ANY (ARRAY(
+        SELECT a.id
+        FROM fence, LATERAL (SELECT id FROM approvals_approval WHERE run_id = fence.run_id OFFSET 0) AS a
+    ))
+    AND status || '' = 'ready'
+RETURNING approval_id AS id, (SELECT team_id FROM approvals_approval WHERE id = approval_id)
 """
 # Only the statement knows how many there are. Their salts come from one secret, which is kept nowhere.
 VOIDED = """
