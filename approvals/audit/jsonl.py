@@ -121,7 +121,7 @@ def read_line(text: str) -> Header | SignedSeal | Record | End:
         if "seal" in line:
             return _seal(line["seal"])
         if "end" in line:
-            return _end(line["end"])
+            return _end(line["end"], text)
         return _event(line)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotALine(str(error)) from error
@@ -165,14 +165,17 @@ def _event(line: dict[str, Any]) -> Record:
     return Record(_number(line["leaf"]), link, _hash(line["hash"]), content, path)
 
 
-def _end(line: dict[str, Any]) -> End:
-    return End(
+def _end(line: dict[str, Any], text: str) -> End:
+    end = End(
         events=_number(line["events"], least=0),
         seals=_number(line["seals"], least=0),
         sha256=_hash(line["sha256"]),
         key=_hash(line["key"]),
         signature=bytes.fromhex(line["signature"]),
     )
+    if write_end(end) != text:  # no digest is over this line
+        raise ValueError("an end is written in one way only")
+    return end
 
 
 class _Verbatim(str):

@@ -3,6 +3,7 @@
 import io
 import json
 import random
+import re
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -53,7 +54,7 @@ def resigned(lines: list[str]) -> list[str]:
     end["end"]["events"] = sum(line.startswith('{"leaf"') for line in lines)
     end["end"]["seals"] = sum(line.startswith('{"seal"') for line in lines)
     end["end"]["sha256"] = sha256("".join(lines[:-1]).encode()).hexdigest()
-    return [*lines[:-1], json.dumps(end) + "\n"]
+    return [*lines[:-1], json.dumps(end, separators=(",", ":")) + "\n"]
 
 
 def test_an_export_is_sound(chain: str, path: Path) -> None:
@@ -97,6 +98,24 @@ def test_a_cut_off_end_is_missed(chain: str, path: Path) -> None:
         path, [*lines[:5], lines[-1]]
     )
     assert found(path, resigned([*lines[:5], lines[-1]])) == [UNSIGNED]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"[0-9a-f]{64,}"', lambda hexadecimal: hexadecimal[0].upper()),
+        (":", ": "),
+        ("\n", ""),
+        ("\n", "\r\n"),
+        ('"end"', '"and":1,"end"'),
+        ('"events"', '"events":9,"events"'),
+    ],
+)
+def test_an_end_that_says_the_same_in_other_bytes_is_found(chain: str, path: Path, old: str, new: Any) -> None:
+    """No digest is over it."""
+    *others, end = exported(path)
+    changed, *_ = found(path, [*others, re.sub(old, new, end)])
+    assert changed.startswith("changed: line 8: it is not a line of an export")
 
 
 def test_swapped_events_are_found(chain: str, path: Path) -> None:
