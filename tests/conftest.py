@@ -16,9 +16,11 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import TransactionTestCase, override_settings
+from hypothesis import settings as hypothesis_settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from fermata.celery import app
+from runs.clock import database_now
 from runs.dispatch import breaker
 from runs.engine.connection import engine_connection
 from runs.models import Agent, Membership, Team
@@ -38,6 +40,10 @@ END_OTHERS = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
+
+# A busy machine is no failure, and the same commit passes or fails each time: FERMATA_EXPLORE=1 draws new examples.
+hypothesis_settings.register_profile("fermata", deadline=None, derandomize="FERMATA_EXPLORE" not in os.environ)
+hypothesis_settings.load_profile("fermata")
 
 
 def own_broker(url: str) -> str:
@@ -126,6 +132,17 @@ def move_clock(transactional_db: None) -> Iterator[Callable[[timedelta], None]]:
     yield move
     with connection.cursor() as cursor:
         cursor.execute("UPDATE test_clock SET ahead = interval '0'")
+
+
+@pytest.fixture
+def start_of_next(move_clock: Callable[[timedelta], None]) -> Callable[[timedelta], None]:
+    """Move the database's clock to the start of the next hour, quarter or other span that something is counted by."""
+
+    def move(span: timedelta) -> None:
+        seconds = span.total_seconds()
+        move_clock(timedelta(seconds=seconds - database_now().timestamp() % seconds))
+
+    return move
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,7 +17,7 @@ from runs.clock import database_now
 from runs.models import Agent, Membership, Team
 from runs.services.passwords import change_password
 from tests.approvals.scenes import cast, in_group, member, opened, policy
-from tests.support.pages import browser
+from tests.support.pages import browser, text
 
 pytestmark = pytest.mark.django_db
 
@@ -148,7 +148,7 @@ def test_a_superuser_finds_what_nobody_has_confirmed(ada: User, bob: User, amy: 
     given, client = lend(ada, bob), browser(root)
     assert "Confirm for high risk" in client.get("/delegations/").content.decode()
     confirm_delegation(delegation_id=given.pk, by=amy)
-    assert "bob" not in client.get("/delegations/").content.decode()
+    assert "bob" not in text(client, "/delegations/")
     assert client.post(f"/delegations/{given.pk}/end/").status_code == 404
 
     second = lend(ada, bob)

@@ -30,6 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 NEW = "a stapler under the willow"
 LATER = timedelta(hours=24, seconds=1)
+HOUR = timedelta(hours=1)  # the finest that is asked of a time
 MoveClock = Callable[[timedelta], None]
 
 
@@ -42,8 +43,11 @@ def high(agent: Agent, **fields: object) -> Approval:
     return opened(agent, risk="high", **fields)
 
 
-def test_a_new_password_does_not_count_for_a_day(agent: Agent, reviewer: User, move_clock: MoveClock) -> None:
+def test_a_new_password_does_not_count_for_a_day(
+    agent: Agent, reviewer: User, move_clock: MoveClock, start_of_next: MoveClock
+) -> None:
     move_clock(LATER)
+    start_of_next(HOUR)
     change_password(person=reviewer, password=NEW)
     low, asked = opened(agent), high(agent, args={"order": "A-8"})
     from_then = database_now() + timedelta(hours=24)
@@ -122,9 +126,12 @@ def test_whom_the_operator_makes_counts_at_once_and_what_they_become_later_does_
 # --- confirming --------------------------------------------------------------------------------------------------
 
 
-def test_a_new_administrator_confirms_from_the_next_day_on(team: Team, person, move_clock: MoveClock) -> None:
+def test_a_new_administrator_confirms_from_the_next_day_on(
+    team: Team, person, move_clock: MoveClock, start_of_next: MoveClock
+) -> None:
     amy, ann, bob = person("amy", "admin"), person("ann", "admin"), person("bob", "operator")
     move_clock(LATER)
+    start_of_next(HOUR)
     confirm(change_id=propose_roles(team=team, by=amy, person="bob", roles=["admin"]).pk, by=ann)
     change, from_then = propose_lifting(team=team, by=amy), database_now() + timedelta(hours=24)
 
