@@ -24,7 +24,7 @@ from runs.models import Run, RunHead, Step
 from runs.services.sweeping import sweep
 from tests.support.processes import ROOT, environment
 
-LEASE_SECONDS = 1
+HASTY_SECONDS = 2
 ACTIONS = {"kill": f"signal {signal.SIGKILL}", "stop": "stopped", "cut": "struck", "lose": "struck"}
 
 
@@ -49,10 +49,12 @@ class Receiver:
 class Forks:
     """Workers that are forked on request; see `tests.crash.forks`."""
 
-    def __init__(self, receiver: Receiver, log: Path, *, slice_seconds: int = 0, **extra: str) -> None:
+    def __init__(
+        self, receiver: Receiver, log: Path, *, slice_seconds: int = 0, lease_seconds: int = 10, **extra: str
+    ) -> None:
         env = environment(
             FERMATA_FAILPOINTS="1",
-            FERMATA_LEASE_SECONDS=str(LEASE_SECONDS),
+            FERMATA_LEASE_SECONDS=str(lease_seconds),
             FERMATA_SLICE_SECONDS=str(slice_seconds),
             RECEIVER=receiver.url,
             **extra,

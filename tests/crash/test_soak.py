@@ -32,7 +32,7 @@ def test_workers_that_die_at_random_lose_nothing_and_repeat_nothing(
     agent: Agent,
     reviewer: User,
     receiver: Receiver,
-    forks: Forks,
+    hasty: Forks,
     move_clock: Callable[[timedelta], None],
     record_property: Callable[[str, object], None],
 ) -> None:
@@ -47,16 +47,16 @@ def test_workers_that_die_at_random_lose_nothing_and_repeat_nothing(
             break
         calm = number > ROUNDS // 2  # the second half lets everything come to an end
         workers = [
-            forks.fork(run.id, "-" if calm else f"{rng.choice(NAMES)}:{rng.choice(('kill', 'cut', 'lose'))}")
+            hasty.fork(run.id, "-" if calm else f"{rng.choice(NAMES)}:{rng.choice(('kill', 'cut', 'lose'))}")
             for run in rng.choices(left, k=WORKERS)  # also twice the same run
         ]
-        became.update(forks.wait(worker) for worker in workers)
+        became.update(hasty.wait(worker) for worker in workers)
         if rng.random() < 0.5:
             move_clock(timedelta(seconds=rng.choice((1, 4, 15))))
         sweep()
         for run in rng.sample(left, k=min(3, len(left))):
             answer_as_a_person_would(run, reviewer, receiver)
-    finish_calmly(runs, forks, reviewer, receiver, move_clock)
+    finish_calmly(runs, hasty, reviewer, receiver, move_clock)
     for run, kind in runs:
         check(run, kind, receiver)
     took = time.monotonic() - begun

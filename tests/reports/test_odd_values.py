@@ -145,10 +145,10 @@ def test_numbers_that_are_none(caller: Caller, number: str, where: str) -> None:
 @pytest.mark.parametrize("depth", [300, 20_000])
 def test_deep_nesting(caller: Caller, where: str, depth: int) -> None:
     """C30, technocore-chat#130: 20,000 nested arrays gave 500. Both are refused up front, and at once."""
-    began = time.monotonic()
+    began = time.process_time()
     answer = caller.post("/suspensions", raw("[" * depth + "]" * depth, where))
     assert answer.status_code == 400
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
     assert not Run.objects.exists()
 
 

@@ -93,10 +93,10 @@ def test_what_the_encoder_never_writes(node):
     ],
 )
 def test_hostile_msgpack(data):
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(Corrupt):
         decode(PLAIN + data)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_nested_tags_are_counted():

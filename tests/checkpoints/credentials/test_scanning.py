@@ -134,10 +134,14 @@ def test_it_reads_forty_megabytes_a_second():
     prose = " ".join(source.choice(words) for _ in range(500_000)).encode()
     binary = base64.b64encode(source.randbytes(4_000_000))
     for data in (prose, binary):
-        began = time.process_time()
-        assert find(data) is None
-        may_hold_one(data)
-        assert len(data) / (time.process_time() - began) > 40_000_000
+        assert len(data) / min(seconds_for(data) for _ in range(3)) > 40_000_000
+
+
+def seconds_for(data):
+    began = time.process_time()
+    assert find(data) is None
+    may_hold_one(data)
+    return time.process_time() - began
 
 
 def test_a_hostile_text_takes_linear_time():

@@ -7,12 +7,13 @@ from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from checkpoints import services
 from checkpoints.errors import Corrupt, NotEncrypted, UnknownKey
 from checkpoints.queries import history_page
 from checkpoints.store.blobs import chunk_place, part_place, sealed, unsealed
-from tests.checkpoints.store.runs import TABLES, Run, all_rows, execute, rows
+from tests.checkpoints.store.runs import TABLES, Run, all_rows, engine_connection, execute, rows
 from tests.support.processes import Process
 from tests.support.waiting import until
 
@@ -172,10 +173,12 @@ def test_rotation_that_was_killed_is_done_by_the_next(keys, tmp_path):
     before = run.load()
     given = ",".join(f"{name}:{base64.b64encode(key).decode()}" for name, key in (("new", NEW), ("old", OLD)))
     command = ("manage.py", "rotate_snapshot_keys", "--batch", "1")
-    killed = Process(*command, log=tmp_path / "killed.log", FERMATA_SNAPSHOT_KEYS=given)
-    until(lambda: under("new") > 5 or not killed.running, what="the first records under the new key")
-    killed.signal(signal.SIGKILL)
-    assert killed.wait() == -signal.SIGKILL, killed.output()
+    with engine_connection() as other, other.transaction():
+        other.execute("SELECT FROM checkpoints_historychunk WHERE run_id = %s AND first = 100 FOR UPDATE", [run.id])
+        killed = Process(*command, log=tmp_path / "killed.log", FERMATA_SNAPSHOT_KEYS=given)
+        until(lambda: waiting() or not killed.running, what="the rotation, at a record that it cannot lock")
+        killed.signal(signal.SIGKILL)
+        assert killed.wait() == -signal.SIGKILL, killed.output()
     done = under("new")
     assert 5 < done < len(bodies())
     again = Process(*command, log=tmp_path / "again.log", FERMATA_SNAPSHOT_KEYS=given)
@@ -183,6 +186,12 @@ def test_rotation_that_was_killed_is_done_by_the_next(keys, tmp_path):
     assert again.output() == f"{len(bodies()) - done} records encrypted under 'new'.\n"
     keys(new=NEW, required=True)
     assert run.load() == before
+
+
+def waiting():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+        return cursor.fetchall()
 
 
 def under(key):
