@@ -25,6 +25,7 @@ from runs.dispatch import breaker
 from runs.engine.connection import engine_connection
 from runs.models import Agent, Membership, Team
 from tests.support.cleaning import Cleaner
+from tests.support.processes import BROKER_TIMEOUT
 from tests.support.struck import table
 from tests.support.workers import WorkerFactory
 
@@ -91,6 +92,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def broker() -> str:
     app.conf.broker_url = own_broker(app.conf.broker_url)
+    if app.conf.broker_url.startswith("redis"):
+        patience = {"socket_timeout": BROKER_TIMEOUT, "socket_connect_timeout": BROKER_TIMEOUT}
+        app.conf.broker_transport_options = {**app.conf.broker_transport_options, **patience}
     return str(app.conf.broker_url)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from tests.support.pages import browser
 from tests.support.web import Web
@@ -19,7 +20,9 @@ from tests.support.web import Web
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
 CHROMIUM = Path("/usr/bin/chromium")
-HOLD_SECONDS = 2.0
+HOLD_SECONDS = 5.0  # some tests act within it, others wait for its end
+PATIENCE = 15_000  # milliseconds
+expect.set_options(timeout=PATIENCE)
 # A refusal that a page shows, and a refresh that a vote overtook, are no mistakes of the page.
 HARMLESS = ("Failed to load resource", "htmx:sendAbort", "htmx:afterRequest")
 NAME_LOST = """
@@ -68,6 +71,12 @@ class Visitor:
         """The page of one card."""
         return self.go(f"/approvals/{card.pk}/{query}")
 
+    @contextmanager
+    def stream_opens(self) -> Iterator[None]:
+        """What is done in here opens a page whose news come by themselves."""
+        with self.page.expect_response(lambda response: urlsplit(response.url).path == "/live"):
+            yield
+
     def sign_in(self, user: User) -> None:
         client = browser(user)
         cookie = next(morsel.value for name, morsel in client.cookies.items() if name.startswith("sessionid"))
@@ -97,7 +106,7 @@ def visit(transactional_db: None, chromium: Browser, web: Web) -> Iterator[Calla
             locale="en-GB",
             timezone_id="Europe/Berlin",
         )
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENCE)
         visitor = Visitor(context.new_page(), web)
         visitors.append(visitor)
         if user is not None:

@@ -17,9 +17,10 @@ pytestmark = pytest.mark.browser
 
 def test_new_cards_are_announced_and_wait(visit: Callable[..., Visitor], agent: Agent, ana: User) -> None:
     opened(agent, title="The first")
-    page = visit(ana).go()
+    visitor = visit(ana)
+    with visitor.stream_opens():
+        page = visitor.go()
     page.locator(".row").focus()
-    page.wait_for_timeout(500)  # until the stream is open
     opened(agent, title="The second")
     expect(page.get_by_role("link", name="Show 1 new card")).to_be_visible()
     expect(page.locator(".row")).to_have_count(1)
@@ -31,9 +32,10 @@ def test_new_cards_are_announced_and_wait(visit: Callable[..., Visitor], agent: 
 
 def test_an_open_card_follows_what_others_do(visit: Callable[..., Visitor], agent: Agent, ana: User, ben: User) -> None:
     card = opened(agent)
-    page = visit(ana).open(card)
+    visitor = visit(ana)
+    with visitor.stream_opens():
+        page = visitor.open(card)
     expect(page.get_by_role("button", name="Approve")).to_be_visible()
-    page.wait_for_timeout(500)
     cast(card, ben, "reject", message="Not today.")
     expect(page.locator("#progress")).to_contain_text("Not today.")
     expect(page.locator("#card-head")).to_contain_text("Rejected")

@@ -90,6 +90,7 @@ def alone(visit: Callable[..., Visitor], amy: User, team: Team, **look: Any) -> 
     return visit(amy, **look)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("look", LOOKS)
 def test_every_page_in_two_looks(
     visit: Callable[..., Visitor], admins: tuple[User, User], team: Team, look: dict[str, Any]
@@ -111,6 +112,7 @@ def test_every_page_in_two_looks(
         check(root.go(path))
 
 
+@pytest.mark.timeout(300)
 def test_nothing_scrolls_sideways(visit: Callable[..., Visitor], admins: tuple[User, User], team: Team) -> None:
     visitor = alone(visit, admins[0], team)
     for width in WIDTHS:

@@ -64,7 +64,9 @@ def kill_postmaster(instance: Instance) -> None:
 
 
 def test_everything_ends_with_a_killed_supervisor(instance: Instance, start: Start) -> None:
-    start(instance).ready().kill()
+    running = start(instance).ready()
+    wait_until(lambda: "the worker works" in running.output)  # and has started something
+    running.kill()
     wait_until(lambda: processes(instance) == [] or processes(instance) == marked(instance.home))
     # What the worker had started does not hear of it; that is for the next start.
     assert launcher(instance, "stop").stdout == "Fermata has stopped.\n"

@@ -65,7 +65,7 @@ def test_the_services_answer_while_the_command_runs(folder: Path) -> None:
         assert query(instance, "select 1") == "1"
         wait_until(lambda: valkey_says(instance, "PING") == "+PONG")
         process.terminate()
-        process.wait(10)
+        process.wait(60)
     assert processes(instance) == []
     assert homes(folder) == []
 

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from fermata.embedded.instance import CHECKOUT, Instance
+from fermata.embedded.leftovers import marked
 from tests.launcher.running import (
     STAND_IN,
     Start,
@@ -25,6 +26,11 @@ from tests.launcher.running import (
     valkey_says,
     wait_until,
 )
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_it_starts_the_services_and_then_the_programs(fresh: Instance, start: Start) -> None:
@@ -55,7 +61,7 @@ def test_an_awkward_home_is_reached_through_the_settings(fresh: Instance, start:
 def test_it_stops_everything_when_asked(instance: Instance, start: Start, request_to_stop: signal.Signals) -> None:
     running = start(instance).ready()
     running.process.send_signal(request_to_stop)
-    assert running.ended(10) == 0
+    assert running.ended(60) == 0
     assert processes(instance) == []
 
 
@@ -63,18 +69,19 @@ def test_it_stops_while_it_is_still_starting(fresh: Instance, start: Start) -> N
     running = start(fresh)
     wait_until(lambda: processes(fresh))
     running.process.send_signal(signal.SIGTERM)
-    assert running.ended(10) == 0
+    assert running.ended(60) == 0
     assert processes(fresh) == []
 
 
 def test_a_second_request_does_not_wait_for_a_program_that_does_not_stop(instance: Instance, start: Start) -> None:
     running = start(instance, STAND_IN_STUBBORN="1").ready()
     running.process.send_signal(signal.SIGINT)
-    time.sleep(0.3)  # two signals at once are one
+    wait_until(lambda: not listens(running.port))  # two signals at once are one
     asked = time.monotonic()
     running.process.send_signal(signal.SIGINT)
-    assert running.ended(10) == 0
+    wait_until(lambda: marked(instance.home) == [])
     assert time.monotonic() - asked < 4
+    assert running.ended(60) == 0
     assert processes(instance) == []
 
 
@@ -87,7 +94,7 @@ def test_a_terminal_that_is_gone_does_not_keep_it_from_stopping(instance: Instan
             assert process.poll() is None
         process.stdout.close()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     assert processes(instance) == []
 
 
@@ -100,7 +107,7 @@ def test_it_stops_when_its_terminal_is_closed(instance: Instance) -> None:
         while b"Fermata is ready" not in output:
             output += os.read(terminal, 4096)
         os.close(terminal)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     assert processes(instance) == []
 
 

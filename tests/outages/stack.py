@@ -77,7 +77,7 @@ class Stack:
             },
         )
         try:
-            with urlopen(request, timeout=15) as response:
+            with urlopen(request, timeout=60) as response:
                 return response.status, json.load(response)
         except HTTPError as error:
             status, answer = error.code, error.read().decode()

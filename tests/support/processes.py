@@ -14,6 +14,7 @@ from django.db import connection
 from fermata.celery import app
 
 ROOT = Path(__file__).resolve().parents[2]
+BROKER_TIMEOUT = 5.0  # seconds: a busy machine is no dead broker, and not every test has a sweeper for a lost doorbell
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -28,6 +29,7 @@ def environment(**extra: str) -> dict[str, str]:
         "CELERY_BROKER_URL": app.conf.broker_url,
         "PYTHONUNBUFFERED": "1",
         "FERMATA_LEASE_SECONDS": "2",
+        "FERMATA_BROKER_TIMEOUT": str(BROKER_TIMEOUT),
         **extra,
     }
 

@@ -9,7 +9,7 @@ T = TypeVar("T")
 LONGEST_PAUSE = 0.25  # seconds
 
 
-def until(condition: Callable[[], T], *, what: str, seconds: float = 30) -> T:
+def until(condition: Callable[[], T], *, what: str, seconds: float = 60) -> T:
     """Poll until `condition` gives something true, and give that back. Fails after `seconds`, naming `what`.
 
     What is long in coming is asked for less often: asking takes the processor from those who are to bring it.

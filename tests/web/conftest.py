@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pytest_django.plugin import DjangoDbBlocker
 
 from tests.support.web import Web
 
@@ -23,9 +24,13 @@ def start_web(transactional_db: None, tmp_path: Path) -> Iterator[Callable[..., 
 
 
 @pytest.fixture(scope="module")
-def running_web(django_db_setup: None, broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
-    web = Web(log=tmp_path_factory.mktemp("web") / "web.log")
-    yield web.wait_until_ready()
+def running_web(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, broker: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Web]:
+    with django_db_blocker.unblock():
+        web = Web(log=tmp_path_factory.mktemp("web") / "web.log")
+        web.wait_until_ready().wait_until_it_listens()
+    yield web
     web.stop()
 
 

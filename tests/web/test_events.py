@@ -84,4 +84,4 @@ def test_a_stop_ends_the_stream(start_web: Callable[..., Web], reviewer: User) -
         begun(response)
         web.signal(15)
         assert heard(response) == ("end", "")
-    web.wait(10)
+    web.wait()
