@@ -17,14 +17,15 @@ from runs import strictjson
 from runs.engine.composing import composed
 from runs.hooks import Closing, Cursor
 
+# `status || ''` and OFFSET 0, so that what is the run's is looked up: PostgreSQL would go through all that is open, or
+# ready, in the database, once it has taken these for few.
 OPEN = """
-SELECT id FROM approvals_approval WHERE run_id = %s AND status IN ('pending', 'held') ORDER BY id FOR NO KEY UPDATE
+SELECT id FROM approvals_approval
+WHERE run_id = %s AND status || '' IN ('pending', 'held') ORDER BY id FOR NO KEY UPDATE
 """
 NOTHING_OPEN = """
-NOT EXISTS (SELECT FROM approvals_approval WHERE run_id = runs_head.run_id AND status IN ('pending', 'held'))
+NOT EXISTS (SELECT FROM approvals_approval WHERE run_id = runs_head.run_id AND status || '' IN ('pending', 'held'))
 """
-# Written so that the run's grants are looked up one by one, and not all those of the database that are ready: these are
-# few to PostgreSQL's mind, and it is often wrong.
 VOID = """
 UPDATE approvals_grant SET status = 'void'
 WHERE approval_id = ANY (ARRAY(

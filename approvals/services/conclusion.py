@@ -12,12 +12,13 @@ from approvals.audit import EventType
 from approvals.states import GRANTING, ApprovalStatus
 from runs.hooks import Cursor
 
-# A settled decision is never rewritten: the update finds nothing once somebody else was first.
+# A settled decision is never rewritten: the update finds nothing once somebody else was first. The status so that no
+# index of what is open fits: the approval is looked up by its id.
 CONCLUDE = """
 WITH settled AS (
     UPDATE approvals_approval
     SET status = %(outcome)s, settled_at = fermata_now(), held_until = NULL, claimed_by_id = NULL, claimed_until = NULL
-    WHERE id = %(id)s AND status IN ('pending', 'held')
+    WHERE id = %(id)s AND status || '' IN ('pending', 'held')
     RETURNING id, team_id, run_id, turn, key, tool, revision, action, args, requirements, grant_life, settled_at
 ), decided AS (
     INSERT INTO approvals_decision (approval_id, outcome, revision, action, args, message, decided_by_id, policies, at)

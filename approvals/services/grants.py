@@ -27,7 +27,7 @@ FOR NO KEY UPDATE OF g
 """
 SPEND = """
 UPDATE approvals_grant SET status = 'spent', spent_at = fermata_now(), spent_key = %s
-WHERE approval_id = %s AND status = 'ready'
+WHERE approval_id = %s AND status || '' = 'ready'
 """
 REPORT = """
 UPDATE approvals_grant SET status = %s, outcome = %s, outcome_at = fermata_now(), observed = %s

@@ -46,7 +46,7 @@ INSERT_REVISION = """
 INSERT INTO approvals_revision (approval_id, number, args, action, review, requirements, diff, at)
 VALUES (%(id)s, 1, %(args)s, %(action)s, %(review)s, %(requirements)s, '', fermata_now())
 """
-VOID_GRANT = "UPDATE approvals_grant SET status = 'void' WHERE approval_id = %s AND status = 'ready'"
+VOID_GRANT = "UPDATE approvals_grant SET status = 'void' WHERE approval_id = %s AND status || '' = 'ready'"
 
 FIRST_ASKED: Mapping[str, int] = MappingProxyType({})
 

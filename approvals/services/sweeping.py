@@ -45,7 +45,7 @@ WHERE status = 'pending' AND automatic_id IS NOT NULL ORDER BY created_at LIMIT 
 TRY_LOCK_RUN = "SELECT 1 FROM runs_head WHERE run_id = %s FOR NO KEY UPDATE SKIP LOCKED"
 LAPSE = """
 UPDATE approvals_grant g SET status = 'lapsed' FROM approvals_approval a
-WHERE g.approval_id = %s AND a.id = g.approval_id AND g.status = 'ready' AND g.expires_at <= fermata_now()
+WHERE g.approval_id = %s AND a.id = g.approval_id AND g.status || '' = 'ready' AND g.expires_at <= fermata_now()
 RETURNING a.team_id
 """
 FREE_CLAIMS = """

@@ -34,22 +34,22 @@ from runs.states import RunStatus
 log = logging.getLogger(__name__)
 
 # Values in selects of their own, which PostgreSQL does not estimate by: it plans each claim once.
-READY = """
-    h.status = 'queued' AND (h.wake_at IS NULL OR h.wake_at <= (SELECT fermata_now()))
-    AND (h.workflow, h.schema) IN (SELECT * FROM unnest((SELECT %(workflows)s::text[]), (SELECT %(schemas)s::int[])))
-"""
 CLAIM = """
     UPDATE runs_head h
     SET status = 'running', epoch = epoch + 1, lease = (SELECT fermata_now()) + %(lease)s, deliveries = deliveries + 1,
         worker = %(worker)s, detail = '', wake_at = NULL, rung_at = NULL, rings = 0, draining = false,
         updated_at = now()
     FROM runs_run r
-    WHERE r.id = h.run_id AND h.run_id = {which} AND {ready}
+    WHERE r.id = h.run_id AND h.run_id = {which}
     RETURNING h.run_id, epoch, head_seq, turn, phase, h.workflow, h.schema, failures, r.input
 """
-CLAIM_ONE = CLAIM.format(which="%(run)s", ready=READY)
+# The status so that no index of what is queued fits: one run is looked up by its id.
+ONE = """%(run)s
+    AND h.status || '' = 'queued' AND (h.wake_at IS NULL OR h.wake_at <= (SELECT fermata_now()))
+    AND (h.workflow, h.schema) IN (SELECT * FROM unnest((SELECT %(workflows)s::text[]), (SELECT %(schemas)s::int[])))
+"""
 # The head of each queue that this build takes from, and of those the oldest: whole queues are never read. Whoever else
-# is claiming skips it: two workers that look at once take two runs.
+# is claiming skips it: two workers that look at once take two runs. What it has locked is still so when it is updated.
 OLDEST = """(
     SELECT oldest.run_id
     FROM unnest((SELECT %(workflows)s::text[]), (SELECT %(schemas)s::int[])) AS queue (workflow, schema), LATERAL (
@@ -60,7 +60,7 @@ OLDEST = """(
     ) AS oldest
     ORDER BY oldest.queued_at LIMIT 1
 )"""
-CLAIM_OLDEST = CLAIM.format(which=OLDEST, ready=READY)
+CLAIM_ONE, CLAIM_OLDEST = CLAIM.format(which=ONE), CLAIM.format(which=OLDEST)
 
 
 @dataclass(frozen=True)

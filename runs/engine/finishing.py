@@ -19,7 +19,7 @@ MAX_TRACEBACK = 100_000  # characters; the end of a traceback says the most
 END_HEAD = """
     UPDATE runs_head
     SET status = %s, head_seq = %s, lease = NULL, draining = false, detail = '', build = %s, updated_at = now()
-    WHERE run_id = %s AND epoch = %s AND status = 'running' AND head_seq = %s AND lease > (SELECT fermata_now())
+    WHERE run_id = %s AND epoch = %s AND head_seq = %s AND lease > (SELECT fermata_now())
       AND {more}
     RETURNING run_id
 """

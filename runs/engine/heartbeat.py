@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 EXTEND = """
     UPDATE runs_head SET lease = (SELECT fermata_now()) + %s, draining = %s
-    WHERE run_id = %s AND epoch = %s AND status = 'running' AND lease > (SELECT fermata_now())
+    WHERE run_id = %s AND epoch = %s AND lease > (SELECT fermata_now())
 """
 
 

@@ -24,11 +24,12 @@ RECORD_READS = """
 """
 READ_ROW = "(%s::text, %s::int, %s::text, %s::bytea, %s::text, %s::bytea)"
 
-# From here on the turn goes by these answers: a question that changes now is a divergence.
+# From here on the turn goes by these answers: a question that changes now is a divergence. Values in selects of their
+# own, which PostgreSQL does not estimate by: it plans the statement that they ride on once.
 RECORD_DELIVERIES = """
     UPDATE runs_gate SET delivered_at = fermata_now() FROM fence
     WHERE runs_gate.run_id = fence.run_id AND answer IS NOT NULL
-      AND (turn, key) IN (SELECT * FROM unnest(%s::int[], %s::text[]))
+      AND (turn, key) IN (SELECT * FROM unnest((SELECT %s::int[]), (SELECT %s::text[])))
 """
 
 

@@ -2,6 +2,9 @@
 
 In each, `fence` is the run's head at the worker's epoch: nothing is written when it has no row. `runs.engine.ownership`
 composes and runs them.
+
+A run has a lease while it is running, and only then: the row's check says so. Its status is not asked for, or
+PostgreSQL would look for the row among all that are running, once it has taken these for none.
 """
 
 from __future__ import annotations
@@ -12,13 +15,13 @@ from uuid import UUID
 
 HELD = """
     SELECT run_id FROM runs_head
-    WHERE run_id = %s AND epoch = %s AND status = 'running' AND lease > (SELECT fermata_now())
+    WHERE run_id = %s AND epoch = %s AND lease > (SELECT fermata_now())
     FOR NO KEY UPDATE
 """
 
 # A receipt is recorded even when the lease has run out, as long as nobody else has claimed the run.
 HELD_OR_LATE = """
-    SELECT run_id FROM runs_head WHERE run_id = %s AND epoch = %s AND status = 'running' FOR NO KEY UPDATE
+    SELECT run_id FROM runs_head WHERE run_id = %s AND epoch = %s AND lease IS NOT NULL FOR NO KEY UPDATE
 """
 
 # A repeated call (a resend, or another try after NotPerformed) takes its own row up again.
@@ -47,14 +50,13 @@ SAVE_CHECKPOINT = """
     UPDATE runs_head
     SET head_seq = %s, turn = %s, phase = %s, schema = %s, crashes = 0, failures = 0, build = %s,
         lease = (SELECT fermata_now()) + %s, updated_at = now()
-    WHERE run_id = %s AND epoch = %s AND status = 'running' AND head_seq = %s
-      AND lease > (SELECT fermata_now())
+    WHERE run_id = %s AND epoch = %s AND head_seq = %s AND lease > (SELECT fermata_now())
     RETURNING run_id
 """
 
 REFENCE = """
     UPDATE runs_head SET epoch = epoch + 1, lease = (SELECT fermata_now()) + %s
-    WHERE run_id = %s AND epoch = %s AND status = 'running'
+    WHERE run_id = %s AND epoch = %s AND lease IS NOT NULL
     RETURNING epoch, head_seq
 """
 
@@ -62,7 +64,7 @@ LEAVE = """
     UPDATE runs_head
     SET status = %s, reason = %s, detail = %s, lease = NULL, wake_at = %s, failures = failures + %s, draining = false,
         build = %s, rung_at = NULL, rings = 0, updated_at = now()
-    WHERE run_id = %s AND epoch = %s AND status = 'running'
+    WHERE run_id = %s AND epoch = %s AND lease IS NOT NULL
     RETURNING run_id
 """
 

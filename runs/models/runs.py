@@ -92,11 +92,7 @@ class RunHead(models.Model):
                 condition=Q(status=RunStatus.QUEUED),
                 name="runs_head_queue",
             ),
-            models.Index(
-                fields=("status",),
-                condition=Q(status__in=(RunStatus.QUEUED, RunStatus.RUNNING)),
-                name="runs_head_live",
-            ),
+            models.Index(fields=("run",), condition=Q(status=RunStatus.RUNNING), name="runs_head_running"),
             models.Index(
                 fields=("wake_at",),
                 condition=Q(status=RunStatus.SUSPENDED, wake_at__isnull=False),
