@@ -10,8 +10,8 @@ PAYMENTS = "CREATE TABLE IF NOT EXISTS payments (run text NOT NULL)"
 
 
 def random_text(size: int = 1024) -> str:
-    """`size` characters of base64, six bits of chance in each."""
-    return base64.b64encode(os.urandom(size)).decode()[:size]
+    """`size` characters of base64, six bits of chance in each, and nothing that looks like a key."""
+    return base64.b64encode(os.urandom(size)).decode()[:size].replace("AIza", "aIza")
 
 
 def pay(url: str, run: str) -> None:

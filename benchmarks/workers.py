@@ -15,7 +15,7 @@ CELERY = (sys.executable, "-m", "celery", "-A", "fermata", "--quiet", "worker", 
 
 @contextmanager
 def workers(*, processes: int = 1, concurrency: int) -> Iterator[None]:
-    """Workers that are ready; `listening` lets them take messages, which at first they do not."""
+    """Workers that are ready; `listen` lets them take messages, which at first they do not."""
     queue = settings.CELERY_TASK_DEFAULT_QUEUE
     names = [f"benchmark-{number}@localhost" for number in range(processes)]
     pool = ("--pool", "prefork", "--concurrency", str(concurrency), "-Q", queue, "--without-gossip", "--without-mingle")
@@ -25,7 +25,7 @@ def workers(*, processes: int = 1, concurrency: int) -> Iterator[None]:
         while len(app.control.ping(destination=names, timeout=0.5)) < processes:
             if time.monotonic() > ends:
                 raise TimeoutError("the workers did not start")
-        app.control.cancel_consumer(queue, reply=True)
+        stop_listening()
         yield
     finally:
         for process in started:
@@ -40,6 +40,11 @@ def workers(*, processes: int = 1, concurrency: int) -> Iterator[None]:
 def listen() -> None:
     """Let the workers take messages."""
     app.control.add_consumer(settings.CELERY_TASK_DEFAULT_QUEUE, reply=True)
+
+
+def stop_listening() -> None:
+    """Let them take no more."""
+    app.control.cancel_consumer(settings.CELERY_TASK_DEFAULT_QUEUE, reply=True)
 
 
 def forget_doorbells() -> None:

@@ -4,3 +4,4 @@ They share names and results: `steps`, `growth`, `parked`, `resume`, `wake`, `tw
 """
 
 WARM_UP = 100  # steps of a process before those that are timed, the same for all
+WARM_UP_RUNS = 20  # likewise runs that it resumes

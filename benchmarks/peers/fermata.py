@@ -13,9 +13,9 @@ from django.db import connection
 from approvals.models import Approval
 from approvals.services.voting import vote
 from benchmarks.payload import PAYMENTS, database_bytes, payments, scalar
-from benchmarks.peers import WARM_UP
+from benchmarks.peers import WARM_UP, WARM_UP_RUNS
 from benchmarks.process import resident_bytes, threads
-from benchmarks.workers import forget_doorbells, listen, workers
+from benchmarks.workers import forget_doorbells, listen, stop_listening, workers
 from checkpoints import codec
 from checkpoints.store import load
 from runs.bodies import opened, result_place
@@ -57,12 +57,14 @@ def parked(url: str, runs: int) -> dict[str, float]:
 def resume(url: str, runs: int) -> dict[str, float]:
     """Runs per second of one worker with two processes, from the moment that it may take them to the last one's end."""
     with workers(concurrency=2):
-        ids = _park(runs)
-        forget_doorbells()  # of the starts
-        _approve(ids)
-        began = scalar(url, "SELECT clock_timestamp()")
-        listen()
-        _until_completed(ids)
+        for count in (WARM_UP_RUNS, runs):
+            ids = _park(count)
+            forget_doorbells()  # of the starts
+            _approve(ids)
+            began = scalar(url, "SELECT clock_timestamp()")
+            listen()
+            _until_completed(ids)
+            stop_listening()
     ended = max(Run.objects.filter(id__in=ids).values_list("finished_at", flat=True))
     return {"rate": runs / (ended - began).total_seconds()}
 

@@ -16,7 +16,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
 from benchmarks.payload import PAYMENTS, database_bytes, pay, payments, random_text
-from benchmarks.peers import WARM_UP
+from benchmarks.peers import WARM_UP, WARM_UP_RUNS
 from benchmarks.process import resident_bytes, threads
 
 Step = Callable[[Any], Any]
@@ -65,15 +65,16 @@ def resume(url: str, runs: int) -> dict[str, float]:
     """Runs per second, in two threads of this process: it has no queue of its own."""
     with _saver(url) as saver, _saver(url) as other:
         graphs = [_gate(saver, _note_time), _gate(other, _note_time)]
-        configs = _park(graphs[0], runs)
 
         def work(number: int) -> None:
             for config in configs[number::2]:
                 graphs[number].invoke(Command(resume="approved"), config, durability="sync")
 
-        began = time.perf_counter()
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(work, range(2)))
+            for count in (WARM_UP_RUNS, runs):
+                configs = _park(graphs[0], count)
+                began = time.perf_counter()
+                list(pool.map(work, range(2)))
         return {"rate": runs / (time.perf_counter() - began)}
 
 
