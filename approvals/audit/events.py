@@ -152,7 +152,10 @@ def append_all(cursor: Cursor, events: Sequence[Event]) -> None:
 
 
 def append_from(events: str) -> str:
-    """`append_all` for what a query gives, as a statement or a CTE: chain, type, actor, team, salt, body, person."""
+    """`append_all` for what a query gives, as a statement or a CTE: chain, type, actor, team, salt, body, person.
+
+    As a part of a statement it takes the chains' locks among the statement's others: only under the run's lock.
+    """
     return APPEND.format(events=events)
 
 

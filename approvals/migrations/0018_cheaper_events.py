@@ -1,14 +1,8 @@
 """An event costs a third less: the same hash without an inner SQL function, which PostgreSQL reads and plans anew for each
-insert, and no foreign keys, which are looked up one by one at each commit.
-
-`approvals_audit_append` writes an event, its body and its leaf together, and nothing deletes an event: the two keys to it
-say what cannot be otherwise. The key to the team locked the team's row for every event. A team with events is protected
-as before (`on_delete`), in Django. Each table is locked for an instant, on its own, and a statement that gives up can be
-run again.
+insert. `approvals_audit_text` stays, for calls that are under way with the text of before.
 """
 
-import django.db.models.deletion
-from django.db import migrations, models
+from django.db import migrations
 
 APPEND = """
 CREATE OR REPLACE FUNCTION approvals_audit_append(
@@ -47,56 +41,8 @@ BEGIN
 END $$;
 """
 
-TEXT = """
-CREATE FUNCTION approvals_audit_text(value text) RETURNS bytea LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
-    $$ SELECT int4send(octet_length(convert_to(value, 'UTF8'))) || convert_to(value, 'UTF8') $$
-"""
-
 
 class Migration(migrations.Migration):
-    atomic = False
-
     dependencies = [("approvals", "0017_agents_are_of_teams")]
 
-    operations = [
-        migrations.RunSQL(APPEND, migrations.RunSQL.noop),
-        migrations.RunSQL("DROP FUNCTION IF EXISTS approvals_audit_text(text)", TEXT),
-        migrations.RunSQL("SET lock_timeout = '5s'", "RESET lock_timeout"),
-        migrations.AlterField(
-            model_name="auditevent",
-            name="team",
-            field=models.ForeignKey(
-                db_constraint=False,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="runs.team",
-            ),
-        ),
-        migrations.AlterField(
-            model_name="auditbody",
-            name="event",
-            field=models.OneToOneField(
-                db_constraint=False,
-                on_delete=django.db.models.deletion.PROTECT,
-                primary_key=True,
-                related_name="content",
-                serialize=False,
-                to="approvals.auditevent",
-            ),
-        ),
-        migrations.AlterField(
-            model_name="auditleaf",
-            name="event",
-            field=models.OneToOneField(
-                db_constraint=False,
-                on_delete=django.db.models.deletion.PROTECT,
-                primary_key=True,
-                related_name="leaf",
-                serialize=False,
-                to="approvals.auditevent",
-            ),
-        ),
-        migrations.RunSQL("RESET lock_timeout", "SET lock_timeout = '5s'"),
-    ]
+    operations = [migrations.RunSQL(APPEND, migrations.RunSQL.noop)]

@@ -31,9 +31,7 @@ class AuditEvent(models.Model):
     chain = models.CharField(max_length=60, help_text="approval:UUID, run:UUID, team:ID or site.")
     n = models.PositiveBigIntegerField(help_text="The place in the chain, from 1.")
     at = models.DateTimeField()
-    team = models.ForeignKey(
-        Team, on_delete=models.PROTECT, null=True, db_index=False, db_constraint=False, related_name="+"
-    )
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, null=True, db_index=False, related_name="+")
     actor = models.CharField(max_length=120, help_text="person:ID, agent:UUID, worker or system.")
     type = models.CharField(max_length=40)
     body_commit = models.BinaryField(max_length=32, help_text="SHA-256 of salt and body.")
@@ -85,9 +83,7 @@ class AuditEvent(models.Model):
 class AuditBody(models.Model):
     """The readable part of an event, canonical JSON text. Deleted, with its salt, only by an erasure that says so."""
 
-    event = models.OneToOneField(
-        AuditEvent, on_delete=models.PROTECT, primary_key=True, db_constraint=False, related_name="content"
-    )
+    event = models.OneToOneField(AuditEvent, on_delete=models.PROTECT, primary_key=True, related_name="content")
     salt = models.BinaryField(max_length=16)
     body = models.TextField()
     person = models.ForeignKey(
@@ -121,9 +117,7 @@ class AuditErasure(models.Model):
 class AuditLeaf(models.Model):
     """The event's number among all sealed events, from 1 without gaps. Null until sealed, then never changed."""
 
-    event = models.OneToOneField(
-        AuditEvent, on_delete=models.PROTECT, primary_key=True, db_constraint=False, related_name="leaf"
-    )
+    event = models.OneToOneField(AuditEvent, on_delete=models.PROTECT, primary_key=True, related_name="leaf")
     no = models.PositiveBigIntegerField(null=True, unique=True)
 
     class Meta:

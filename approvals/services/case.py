@@ -121,10 +121,10 @@ class Case:
 
         A run is parked at one gate at a time: what it has open in this turn belongs to this one.
         """
-        others = Approval.objects.filter(
-            run=self.approval.run_id, turn=self.approval.turn, kind=ApprovalKind.ACTION, status__in=sorted(OPEN)
-        )
-        for pk in others.order_by("pk").values_list("pk", flat=True):
+        asked = Approval.objects.filter(run=self.approval.run_id, turn=self.approval.turn, kind=ApprovalKind.ACTION)
+        # The status is looked at here, so that no index of what is open fits: they are looked up by their run.
+        others = [pk for pk, status in asked.order_by("pk").values_list("pk", "status") if status in OPEN]
+        for pk in others:
             other = take(self.cursor, approval_id=pk, run_id=self.approval.run_id)
             other.settle(ApprovalStatus.CANCELLED, actor="system", message=ANSWERED_FIRST)
 

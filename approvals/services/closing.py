@@ -1,7 +1,9 @@
 """What ends with a run: it asks nothing more and may do nothing more, and the trail says so. Plain SQL.
 
-Where nothing is open, all of it is part of the one statement that ends the run, behind its fence. What is open becomes
-so under the run's lock alone, and so do grants: what that statement does not see, its fence does not let happen.
+Where nothing is open, all of it is part of the one statement that ends the run, behind its fence. The snapshot of that
+statement is older than the lock that it takes. A grant made since is of an approval that it has seen open; a grant that
+was changed since is asked again. For openings it is a rule: whoever but its own worker opens something for a run that
+is running takes it from that worker in the same transaction.
 """
 
 import secrets

@@ -30,7 +30,7 @@ Answer = Literal["happened", "not_happened", "stop"]
 
 OPEN_ALREADY = """
 SELECT 1 FROM approvals_approval
-WHERE run_id = %s AND turn = %s AND key = %s AND kind = 'in_doubt' AND generation = %s AND status = 'pending'
+WHERE run_id = %s AND turn = %s AND key = %s AND kind = 'in_doubt' AND generation = %s AND status || '' = 'pending'
 """
 INSERT = """
 INSERT INTO approvals_approval (

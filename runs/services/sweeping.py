@@ -46,7 +46,7 @@ UNHEARD = """
 """
 UNRUNG = """
     UPDATE runs_head SET rung_at = NULL, rings = GREATEST(rings - 1, 0)
-    WHERE run_id = ANY(%s) AND status = 'queued'
+    WHERE run_id = ANY(%s) AND status || '' = 'queued'
 """
 # An external agent that let its claim run out may take its run up again; nothing is to be done about it here.
 ABANDONED = """
@@ -63,7 +63,7 @@ TAKE_BACK = """
 POISONED = """
     UPDATE runs_head
     SET status = 'failed', detail = '', updated_at = now()
-    WHERE run_id = %s AND status = 'queued'
+    WHERE run_id = %s AND status || '' = 'queued'
 """
 POISON_STORY = """
     UPDATE runs_run SET finished_at = fermata_now(), error_type = 'WorkerDied', error = %s WHERE id = %s

@@ -105,6 +105,32 @@ def test_a_decision_that_commits_meanwhile_leaves_nothing_to_be_used(agent: Agen
     assert events(approval)[-1] == "grant.voided"
 
 
+@pytest.mark.parametrize(
+    ("meanwhile", "left", "said"),
+    [
+        ("UPDATE approvals_grant SET status = 'revoked' WHERE approval_id = %(approval)s", "revoked", 0),
+        ("UPDATE runs_head SET lease = lease + interval '1 s' WHERE run_id = %(run)s", "void", 1),
+    ],
+    ids=["revoked", "lease extended"],
+)
+def test_what_changes_between_its_snapshot_and_its_lock(agent: Agent, meanwhile: str, left: str, said: int) -> None:
+    own = claimed(agent)
+    approval = asked(own)
+    with own.held() as held:
+        conclude(held, approval_id=approval.pk, outcome=ApprovalStatus.APPROVED, actor="system")
+
+    with ExitStack() as stack, transaction.atomic(), connection.cursor() as cursor:
+        lock_run(cursor, own.run_id)
+        stack.enter_context(ending(own))
+        until(somebody_waits, what="a run that ends, waiting for the lock")
+        cursor.execute(meanwhile, {"approval": approval.pk, "run": own.run_id})
+
+    assert RunHead.objects.get(pk=own.run_id).status == "completed"
+    assert Grant.objects.get(approval=approval).status == left
+    assert events(approval).count("grant.voided") == said
+    assert AuditEvent.objects.filter(chain=f"run:{own.run_id}", type="run.finished").count() == 1
+
+
 def test_nobody_keeps_the_run_locked_by_keeping_its_chain(agent: Agent) -> None:
     """Else whoever is stopped with the lock of a chain stops the sweeper too, which takes the run's lock."""
     own = claimed(agent)

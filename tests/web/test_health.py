@@ -69,7 +69,7 @@ def test_a_sweeper_alone_is_no_worker(web: Web, workers: WorkerFactory) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["redis", "amqp"])
-def test_a_broker_that_hangs_costs_less_than_a_second(start_web: Callable[..., Web], scheme: str) -> None:
+def test_a_broker_that_hangs_holds_no_answer_up(start_web: Callable[..., Web], scheme: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         web = start_web(CELERY_BROKER_URL=f"{scheme}://127.0.0.1:{silent.getsockname()[1]}/0")
         until(lambda: web.ask("GET", "/readyz").json()["database"] == "ok", what="an answer about the database")
