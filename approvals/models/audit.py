@@ -31,7 +31,9 @@ class AuditEvent(models.Model):
     chain = models.CharField(max_length=60, help_text="approval:UUID, run:UUID, team:ID or site.")
     n = models.PositiveBigIntegerField(help_text="The place in the chain, from 1.")
     at = models.DateTimeField()
-    team = models.ForeignKey(Team, on_delete=models.PROTECT, null=True, db_index=False, related_name="+")
+    team = models.ForeignKey(
+        Team, on_delete=models.PROTECT, null=True, db_index=False, db_constraint=False, related_name="+"
+    )
     actor = models.CharField(max_length=120, help_text="person:ID, agent:UUID, worker or system.")
     type = models.CharField(max_length=40)
     body_commit = models.BinaryField(max_length=32, help_text="SHA-256 of salt and body.")
