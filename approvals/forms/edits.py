@@ -141,13 +141,13 @@ def _field(name: str, value: Any, rule: dict[str, Any], *, is_needed: bool) -> F
         shown = "" if value is _ABSENT else canonical.dumps(value)
         return replace(base, value=shown, options=options, widget="select")
     if (value is _ABSENT and kind == "string") or (
-        isinstance(value, str) and kind in {None, "string"} and is_plain(value)
+        isinstance(value, str) and kind in (None, "string") and is_plain(value)
     ):
         text = "" if value is _ABSENT else value
         is_long = len(text) > 80 or "\n" in text
         return replace(base, value=text, as_json=False, widget="textarea" if is_long else "input")
     shown = "" if value is _ABSENT else pretty_text(value)
-    if _is_number(value) or (value is _ABSENT and kind in {"number", "integer"}):
+    if _is_number(value) or (value is _ABSENT and kind in ("number", "integer")):
         return replace(base, value=shown, inputmode="decimal")
     return replace(base, value=shown, hint=f"{hint}, as JSON" if hint else "as JSON", widget="textarea")
 

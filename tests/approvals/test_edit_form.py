@@ -97,3 +97,15 @@ def test_a_masked_argument_is_neither_shown_nor_lost() -> None:
     assert key not in "".join(field.value for field in form.fields)
     edited_form = EditForm(args=args, schema="{}", mode="fields", posted={"arg.order": "A-8"})
     assert edited_form.read() == canonical.dumps({"key": key, "order": "A-8"})
+
+
+def test_a_value_that_may_be_of_several_types_is_edited_as_json() -> None:
+    schema = canonical.dumps(
+        {"properties": {"amount": {"type": ["string", "number"]}, "note": {"type": ["string", "null"]}}}
+    )
+    form = EditForm(args='{"amount":"49.90"}', schema=schema, mode="fields")
+    assert [(field.value, field.as_json) for field in form.fields] == [('"49.90"', True), ("", True)]
+    changed = EditForm(
+        args='{"amount":"49.90"}', schema=schema, mode="fields", posted=posted(form, amount="12.50", note='"late"')
+    )
+    assert changed.read() == '{"amount":12.50,"note":"late"}'
