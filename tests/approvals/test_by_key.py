@@ -14,7 +14,6 @@ from approvals.models import Approval
 from approvals.services.conclusion import conclude
 from approvals.services.grants import spend
 from approvals.states import ApprovalStatus
-from checkpoints.store import load, prepare
 from runs.engine.connection import engine_connection
 from runs.engine.executor import CLAIM_OLDEST, CLAIM_ONE, _claim
 from runs.engine.finishing import Ending, finish
@@ -24,6 +23,7 @@ from runs.services.starting import start_run
 from runs.services.sweeping import UNRUNG
 from tests.approvals.scenes import ask, open_on
 from tests.engine.conftest import Driver, driver
+from tests.races.test_fences import checkpoint
 
 __all__ = ["driver"]
 
@@ -124,25 +124,7 @@ def acts(run: Run, agent: Agent) -> dict[str, Callable[[], Any]]:
         assert _claim(engine_connection(), CLAIM_ONE, worker="mine", run=other.id)
 
     def save() -> None:
-        with engine_connection().reading() as cursor:
-            _, head = load(cursor, run_id=run.pk)
-        prepared = prepare(
-            run_id=run.pk,
-            head=head,
-            seq=1,
-            epoch=mine.epoch,
-            workflow="test/steps",
-            schema=1,
-            phase="act",
-            turn=1,
-            reason="phase",
-            state={},
-            new_history=(),
-            position=None,
-            pending=None,
-            limit=10**6,
-        )
-        mine.save_checkpoint(prepared, turn=1, phase="act", schema=1, left_phase="start")
+        mine.save_checkpoint(checkpoint(mine), turn=1, phase="act", schema=1, left_phase="start")
         mine.anchor()
 
     def decide() -> None:
